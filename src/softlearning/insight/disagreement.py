@@ -42,7 +42,7 @@ def max_probability_doubt(p: np.ndarray) -> np.ndarray:
 
 
 def detector_auc(score: np.ndarray, wrong: np.ndarray) -> float:
-    """P(score of a wrong row > score of a right row), a tie counting one half; nan when only one kind is there."""
+    """P(a wrong row scores above a right row), a tie counting one half; nan when only one kind is there."""
     wrong = np.asarray(wrong, dtype=bool)
     n_wrong, n_right = int(wrong.sum()), int((~wrong).sum())
     if n_wrong == 0 or n_right == 0:
@@ -64,7 +64,8 @@ class Doubt:
 def compare_doubts(P: np.ndarray, alpha: np.ndarray, target: np.ndarray) -> tuple[Doubt, ...]:
     """Disagreement, entropy and 1 - max probability as detectors of the blend's errors, best first.
 
-    P (n, K, C) with C > 1 and target (n, C) one-hot; a row is wrong when the blend's largest class is not its own.
+    P (n, K, C) with C > 1, target (n, C) one-hot; a row is wrong when the blend's largest class is not
+    its own.
     """
     p = blend(P, alpha)
     wrong = p.argmax(axis=1) != target.argmax(axis=1)
