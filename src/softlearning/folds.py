@@ -1,0 +1,111 @@
+"""Who is held out when: the paper's rule, groups, repeats, time order, or a user's own list."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable
+
+import numpy as np
+from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold, StratifiedKFold
+
+Split = tuple[np.ndarray, np.ndarray]
+
+LARGE = 2_000  # rows above which the paper takes three folds instead of five
+
+
+def make_folds(cv, y, *, stratify: bool, groups=None, seed: int = 42, X=None) -> list[Split]:
+    """List of (train, test) row numbers.
+
+    Parameters
+    ----------
+    cv : None, int, splitter or iterable of (train, test)
+        None is the paper's rule: 5 folds up to 2,000 rows, else 3, shuffled, stratified for classes.
+    y : array (n,)
+        Class codes, or the target of a regression.
+    stratify : bool
+        Whether y holds classes.
+    groups : array (n,) or None
+        Rows of a group are never split between train and test by the rules that are ours.
+    """
+    n = len(y)
+    if n < 2:
+        raise ValueError(f"cross-fitting needs at least 2 rows, the table has {n} sample(s)")
+    if cv is None or isinstance(cv, int | np.integer):
+        number = (5 if n <= LARGE else 3) if cv is None else int(cv)
+        splits = own_rule(number, y, stratify, groups, seed, asked=cv is not None)
+    elif hasattr(cv, "split") and not isinstance(cv, str | bytes):
+        splits = list(cv.split(np.zeros((n, 1)) if X is None else X, y, groups))
+    elif isinstance(cv, Iterable) and not isinstance(cv, str | bytes):
+        splits = list(cv)
+    else:
+        raise TypeError(f"cv is {cv!r}; give None, a number of folds, a splitter or a list of (train, test) rows")
+    return [checked(split, n, number) for number, split in enumerate(nonempty(splits))]
+
+
+def own_rule(number: int, y, stratify: bool, groups, seed: int, *, asked: bool) -> list[Split]:
+    n = len(y)
+    if number < 2:
+        raise ValueError(f"cv is {number}; cross-fitting needs at least 2 folds")
+    if groups is not None:
+        return grouped(number, y, stratify, np.asarray(groups), seed, asked=asked)
+    if number > n:
+        if asked:
+            raise ValueError(f"cv asks for {number} folds, the table has {n} rows")
+        number = n
+    if stratify and np.bincount(y).max() >= number:
+        with warnings.catch_warnings():  # a class rarer than the folds is allowed here: some folds miss it
+            warnings.filterwarnings("ignore", "The least populated class", UserWarning)
+            return list(StratifiedKFold(number, shuffle=True, random_state=seed).split(np.zeros(n), y))
+    return list(KFold(number, shuffle=True, random_state=seed).split(np.zeros(n)))
+
+
+def grouped(number: int, y, stratify: bool, groups, seed: int, *, asked: bool) -> list[Split]:
+    if len(groups) != len(y):
+        raise ValueError(f"groups has {len(groups)} entries, the table has {len(y)} rows")
+    distinct = len(np.unique(groups))
+    if distinct < 2:
+        raise ValueError("groups holds one group only: nothing can be held out")
+    if number > distinct and asked:
+        raise ValueError(f"cv asks for {number} folds, groups holds {distinct} groups")
+    number = min(number, distinct)
+    kind = StratifiedGroupKFold if stratify and np.bincount(y).max() >= number else GroupKFold
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The least populated class", UserWarning)
+        return list(kind(number, shuffle=True, random_state=seed).split(np.zeros(len(y)), y, groups))
+
+
+def nonempty(splits: list) -> list:
+    if not splits:
+        raise ValueError("cv gives no split")
+    return splits
+
+
+def checked(split, n: int, number: int) -> Split:
+    """Row numbers of one split, refused when out of range, empty or overlapping."""
+    if not (isinstance(split, tuple | list) and len(split) == 2):
+        raise ValueError(f"split {number} of cv is not a pair (train, test)")
+    train, test = (row_numbers(part, n, number) for part in split)
+    if np.intersect1d(train, test).size:
+        raise ValueError(f"split {number} of cv has rows both in train and in test: its predictions would not be honest")
+    return train, test
+
+
+def row_numbers(part, n: int, number: int) -> np.ndarray:
+    rows = np.asarray(part)
+    if rows.dtype == bool:
+        if len(rows) != n:
+            raise ValueError(f"split {number} of cv has a mask of {len(rows)} rows, the table has {n}")
+        rows = np.flatnonzero(rows)
+    if rows.ndim != 1 or not rows.size:
+        raise ValueError(f"split {number} of cv has an empty part")
+    if not np.issubdtype(rows.dtype, np.integer) or rows.min() < 0 or rows.max() >= n:
+        raise ValueError(f"split {number} of cv names rows outside 0..{n - 1}")
+    return rows
+
+
+def fold_of_row(splits: list[Split], n: int) -> np.ndarray:
+    """(n,) number of the first fold that holds a row out; -1 for rows that are never predicted."""
+    fold = np.full(n, -1)
+    for number in reversed(range(len(splits))):
+        fold[splits[number][1]] = number
+    return fold

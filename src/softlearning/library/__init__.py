@@ -1,0 +1,111 @@
+"""The libraries, as tables of rows.
+
+A new specialist is a new row: a name, its family, the function that makes it, the view of the table it reads, and what
+it is expected to cost. `classifiers(name)` and `regressors(name)` give the named libraries, `resolve` whatever a user
+may pass as `library=`.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+from softlearning.library import rows
+from softlearning.library.specialist import Library, Prototype, Shape, Specialist, as_rows
+from softlearning.messages import nearest
+
+__all__ = ["Library", "Prototype", "Shape", "Specialist", "classifiers", "dummy_row", "regressors", "resolve"]
+
+KERNEL_LIMIT = "the time of a kernel machine grows with the square of the rows"
+
+row = partial(Specialist, trusted=True)
+flat = partial(row, piecewise_constant=True)
+
+# fmt: off
+CLASSIFIERS = (
+    row("logistic",        "linear",        rows.logistic,                        cost=1),
+    row("logistic_strong", "linear",        partial(rows.logistic, C=0.1),        cost=1),
+    row("knn_5",           "instance",      partial(rows.knn, k=5),               cost=1),
+    row("knn_15",          "instance",      partial(rows.knn, k=15),              cost=1),
+    flat("decision_tree",  "tree",          rows.decision_tree,  needs="ordinal", cost=2),
+    flat("random_forest",  "tree",          rows.random_forest,  needs="ordinal", cost=40),
+    flat("extra_trees",    "tree",          rows.extra_trees,    needs="ordinal", cost=20),
+    flat("hist_gradient_boosting", "tree",  rows.hist_gradient_boosting, needs="native", cost=50, sparse=False),
+    flat("catboost",       "tree",          rows.catboost,       needs="native",  cost=150, sparse=False),
+    flat("adaboost",       "tree",          rows.adaboost,       needs="ordinal", cost=15),
+    row("svm_rbf",         "kernel",        rows.svm_rbf,        max_rows=2_000, reason=KERNEL_LIMIT, cost=5),
+    row("mlp_small",       "neural",        partial(rows.mlp, layers=(64, 32), batch=32, epochs=200),         cost=30),
+    row("mlp_large",       "neural",        partial(rows.mlp, layers=(256, 128, 64), batch=256, epochs=300),  cost=30),
+    row("naive_bayes",     "complementary", rows.naive_bayes,                     cost=0.2, sparse=False),
+    row("spline_logistic", "complementary", rows.spline,                          cost=4, sparse=False),
+)
+
+REGRESSORS = (
+    row("ridge",           "linear",        rows.ridge,                           cost=0.2),
+    row("ridge_strong",    "linear",        partial(rows.ridge, alpha=10.0),      cost=0.2),
+    row("lasso",           "linear",        rows.lasso,                           cost=0.2),
+    row("elastic_net",     "linear",        rows.elastic_net,                     cost=0.2),
+    row("knn_5",           "instance",      partial(rows.knn, k=5),               cost=1),
+    row("knn_15",          "instance",      partial(rows.knn, k=15),              cost=1),
+    flat("decision_tree",  "tree",          rows.decision_tree,  needs="ordinal", cost=2),
+    flat("random_forest",  "tree",          rows.random_forest,  needs="ordinal", cost=40),
+    flat("extra_trees",    "tree",          rows.extra_trees,    needs="ordinal", cost=40),
+    flat("hist_gradient_boosting", "tree",  rows.hist_gradient_boosting, needs="native", cost=15, sparse=False),
+    flat("catboost",       "tree",          rows.catboost,       needs="native",  cost=30, sparse=False),
+    flat("adaboost",       "tree",          rows.adaboost,       needs="ordinal", cost=15),
+    row("svr_rbf",         "kernel",        rows.svr_rbf,        max_rows=2_000, reason=KERNEL_LIMIT, cost=2),
+    row("mlp_small",       "neural",        partial(rows.mlp, layers=(64, 32), batch=32, epochs=200),         cost=80),
+    row("mlp_large",       "neural",        partial(rows.mlp, layers=(256, 128, 64), batch=256, epochs=300),  cost=120),
+    row("spline_ridge",    "complementary", rows.spline,                          cost=1, sparse=False),
+)
+# fmt: on
+
+DUMMY = row("dummy", "baseline", rows.dummy, piecewise_constant=True, cost=0.1)
+
+PAPER = {"classification": Library(CLASSIFIERS), "regression": Library(REGRESSORS)}
+
+FAST = {
+    "classification": ("logistic", "knn_15", "decision_tree", "extra_trees", "naive_bayes", "spline_logistic"),
+    "regression": ("ridge", "knn_15", "decision_tree", "extra_trees", "spline_ridge"),
+}
+
+NAMES = ("default", "paper", "fast")
+
+
+def named(name: str, task: str) -> Library:
+    """The library of that name for a task."""
+    if name not in NAMES:
+        raise ValueError(f"no library is called {name!r}; {nearest(name, NAMES)}")
+    paper = PAPER[task]
+    return {"default": paper + DUMMY, "paper": paper, "fast": paper[FAST[task]]}[name]
+
+
+def classifiers(name: str = "default") -> Library:
+    return named(name, "classification")
+
+
+def regressors(name: str = "default") -> Library:
+    return named(name, "regression")
+
+
+def every_row(task: str) -> Library:
+    """All rows that a user may call by name."""
+    return named("default", task)
+
+
+def resolve(library, task: str) -> Library:
+    """The Library meant by what a user passes: a name, a Library, or a list of names, rows, pairs and estimators."""
+    if isinstance(library, str):
+        return named(library, task)
+    if isinstance(library, Library):
+        chosen = library
+    elif hasattr(library, "__iter__"):
+        chosen = Library(tuple(as_rows(library, named=every_row(task))))
+    else:
+        raise TypeError(f"library is {library!r}; give a name ({', '.join(NAMES)}), a Library or a list of specialists")
+    if not chosen.level(1):
+        raise ValueError("the library is empty: it needs at least one specialist of level 1")
+    return chosen
+
+
+def dummy_row() -> Specialist:
+    return DUMMY

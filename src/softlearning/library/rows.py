@@ -1,0 +1,142 @@
+"""How each specialist is made from the shape of its training rows: one small function a learner."""
+
+from __future__ import annotations
+
+from catboost import CatBoostClassifier, CatBoostRegressor
+from sklearn.dummy import DummyClassifier, DummyRegressor
+from sklearn.ensemble import (
+    AdaBoostClassifier,
+    AdaBoostRegressor,
+    ExtraTreesClassifier,
+    ExtraTreesRegressor,
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
+from sklearn.linear_model import ElasticNet, Lasso, LogisticRegression, Ridge
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
+from sklearn.neural_network import MLPClassifier, MLPRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import SplineTransformer
+from sklearn.svm import SVR
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+
+from softlearning.library.learners import CapCategories, CodesToFrame, PlattSVC
+from softlearning.library.specialist import Shape
+
+SMALL = 2_000  # rows up to which the paper grows 100 trees, and above which 200
+
+
+def for_task(shape: Shape, classifier, regressor):
+    """The class for the task: most learners come in two forms with the same parameters."""
+    return classifier if shape.task == "classification" else regressor
+
+
+def logistic(shape: Shape, C: float = 1.0):
+    return LogisticRegression(C=C, max_iter=1000, tol=1e-4)
+
+
+def ridge(shape: Shape, alpha: float = 1.0):
+    return Ridge(alpha=alpha)
+
+
+def lasso(shape: Shape):
+    return Lasso()
+
+
+def elastic_net(shape: Shape):
+    return ElasticNet()
+
+
+def knn(shape: Shape, k: int):
+    search = "brute" if shape.columns > 5 else "auto"  # same neighbours; faster than a tree search from there on
+    kind = for_task(shape, KNeighborsClassifier, KNeighborsRegressor)
+    return kind(min(k, shape.rows), weights="distance", algorithm=search)
+
+
+def decision_tree(shape: Shape):
+    return for_task(shape, DecisionTreeClassifier, DecisionTreeRegressor)(max_depth=10, min_samples_leaf=5)
+
+
+def random_forest(shape: Shape):
+    kind = for_task(shape, RandomForestClassifier, RandomForestRegressor)
+    return kind(100 if shape.rows <= SMALL else 200, max_features="sqrt")
+
+
+def extra_trees(shape: Shape):
+    kind = for_task(shape, ExtraTreesClassifier, ExtraTreesRegressor)
+    return kind(100 if shape.rows <= SMALL else 200, max_features="sqrt")
+
+
+def hist_gradient_boosting(shape: Shape):
+    kind = for_task(shape, HistGradientBoostingClassifier, HistGradientBoostingRegressor)
+    boosting = kind(
+        max_iter=100 if shape.rows <= SMALL else 200,
+        max_depth=6,
+        learning_rate=0.1,
+        max_bins=255,
+        early_stopping=False,
+        categorical_features=list(shape.categorical) or None,
+    )
+    return make_pipeline(CapCategories(shape.categorical), boosting) if shape.categorical else boosting
+
+
+def catboost(shape: Shape):
+    """The paper leaves bins and column sampling open: they follow the number of columns times classes."""
+    load = shape.columns * shape.classes
+    settings = {} if load <= 2_000 else {"border_count": 32, "rsm": max(0.1, min(1.0, 2_000 / load))}
+    boosting = for_task(shape, CatBoostClassifier, CatBoostRegressor)(
+        iterations=300,
+        depth=6,
+        learning_rate=0.1,
+        cat_features=list(shape.categorical) or None,
+        random_state=0,
+        thread_count=1,
+        verbose=False,
+        allow_writing_files=False,
+        **settings,
+    )
+    return make_pipeline(CodesToFrame(shape.categorical), boosting) if shape.categorical else boosting
+
+
+def adaboost(shape: Shape):
+    return for_task(shape, AdaBoostClassifier, AdaBoostRegressor)()
+
+
+def svm_rbf(shape: Shape, cv: int = 5):
+    return PlattSVC(C=1.0, gamma="scale", cv=cv)
+
+
+def svr_rbf(shape: Shape):
+    return SVR(C=1.0, gamma="scale", cache_size=500)
+
+
+def mlp(shape: Shape, layers: tuple[int, ...], batch: int, epochs: int):
+    """Early stopping wants 15 % of the rows, with each class among them; without that it trains to the end."""
+    held_out = 0.15 * shape.rows
+    enough = held_out >= max(2, shape.classes) and (shape.classes == 1 or shape.rarest >= 2)
+    return for_task(shape, MLPClassifier, MLPRegressor)(
+        hidden_layer_sizes=layers,
+        batch_size=min(batch, shape.rows),
+        max_iter=epochs,
+        learning_rate_init=1e-3,
+        early_stopping=enough,
+        n_iter_no_change=10,
+        validation_fraction=0.15,
+    )
+
+
+def naive_bayes(shape: Shape):
+    return GaussianNB(var_smoothing=1e-9)
+
+
+def spline(shape: Shape):
+    linear = logistic(shape) if shape.task == "classification" else ridge(shape)
+    return make_pipeline(SplineTransformer(n_knots=4, degree=3), linear)
+
+
+def dummy(shape: Shape):
+    """The class shares, or the mean: the floor that a fit can always stand on."""
+    return DummyClassifier(strategy="prior") if shape.task == "classification" else DummyRegressor()

@@ -1,0 +1,194 @@
+"""What a specialist is, and a library as an immutable list of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from sklearn.base import BaseEstimator, clone
+
+from softlearning.messages import nearest
+
+FAMILIES = ("linear", "instance", "tree", "kernel", "neural", "complementary", "baseline", "stacker", "custom")
+VIEWS = ("auto", "raw", "native", "ordinal", "scaled")
+
+
+@dataclass(frozen=True)
+class Shape:
+    """The size of the training rows that a specialist is about to see.
+
+    `rarest` is the count of the rarest class in these rows, `categorical` the columns that hold category codes.
+    """
+
+    task: str
+    rows: int
+    columns: int
+    classes: int = 1
+    rarest: int = 0
+    categorical: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Specialist:
+    """One row of a library.
+
+    Parameters
+    ----------
+    name : str
+        Unique in a library; seeds hang on it.
+    family : str
+        The algorithmic family, for totals and the report.
+    make : callable
+        From a `Shape` to an unfitted scikit-learn estimator. A top-level function, so that it travels to workers.
+    needs : str
+        The view of the table it reads: "native" (categories as codes, gaps kept), "ordinal" (no gaps), "scaled"
+        (no gaps, standardised), "raw" (the table itself) or "auto". A row of level 2 reads "predictions", or
+        "predictions+" and one of these.
+    max_rows, reason
+        Above so many rows it is left out, and why.
+    piecewise_constant : bool
+        Its prediction does not move under small changes of the input, so gradients do not reach it.
+    cost : float
+        Expected seconds relative to the other rows (logistic regression is about 1).
+    level : int
+        2 for a stacker: it reads the out-of-fold predictions of level 1.
+    reads : tuple of str or None
+        The specialists that a row of level 2 reads; None for all of level 1.
+    sparse : bool
+        Whether it takes a sparse matrix; otherwise it gets a dense copy.
+    trusted : bool
+        True for the rows that ship here: they may run in the caller's process.
+    """
+
+    name: str
+    family: str
+    make: Callable[[Shape], Any]
+    needs: str = "scaled"
+    max_rows: int | None = None
+    reason: str = ""
+    piecewise_constant: bool = False
+    cost: float = 1.0
+    level: int = 1
+    reads: tuple[str, ...] | None = None
+    sparse: bool = True
+    trusted: bool = False
+
+    def __post_init__(self):
+        if self.family not in FAMILIES:
+            raise ValueError(f"family of {self.name!r} is {self.family!r}; {nearest(self.family, FAMILIES)}")
+        view = self.needs.removeprefix("predictions").removeprefix("+") or "raw"
+        if view not in VIEWS:
+            raise ValueError(f"{self.name!r} needs {self.needs!r}; {nearest(view, VIEWS)}")
+        if (self.level == 2) != self.needs.startswith("predictions"):
+            raise ValueError(f"{self.name!r}: a row of level 2, and no other, needs 'predictions'")
+
+
+@dataclass(frozen=True)
+class Prototype:
+    """A user's own estimator as the `make` of a row: a fresh clone each time."""
+
+    estimator: Any
+
+    def __call__(self, shape: Shape):
+        return clone(self.estimator)
+
+
+@dataclass(frozen=True)
+class Library:
+    """An immutable list of specialists: `+` adds, `-` takes away by name, `[names]` selects.
+
+    Examples
+    --------
+    >>> from softlearning.library import classifiers
+    >>> len(classifiers("paper"))
+    15
+    >>> small = classifiers("paper")["logistic", "catboost"]
+    >>> (small - "catboost").names
+    ('logistic',)
+    """
+
+    specialists: tuple[Specialist, ...]
+
+    def __post_init__(self):
+        repeated = sorted({name for name in self.names if self.names.count(name) > 1})
+        if repeated:
+            raise ValueError(f"a library holds each name once; repeated: {', '.join(repeated)}")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(s.name for s in self.specialists)
+
+    def __iter__(self) -> Iterator[Specialist]:
+        return iter(self.specialists)
+
+    def __len__(self) -> int:
+        return len(self.specialists)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.names
+
+    def __getitem__(self, names) -> Library:
+        wanted = (names,) if isinstance(names, str) else tuple(names)
+        by_name = dict(zip(self.names, self.specialists))
+        return Library(tuple(by_name[known(name, self.names)] for name in wanted))
+
+    def __add__(self, other) -> Library:
+        added = (other,) if isinstance(other, Specialist) else tuple(as_rows(other))
+        return Library(self.specialists + added)
+
+    def __sub__(self, names) -> Library:
+        gone = {known(n, self.names) for n in ((names,) if isinstance(names, str) else names)}
+        return Library(tuple(s for s in self.specialists if s.name not in gone))
+
+    def level(self, level: int) -> Library:
+        return Library(tuple(s for s in self.specialists if s.level == level))
+
+
+def known(name: str, names: Iterable[str]) -> str:
+    """The name itself if it is one of names; else an error that suggests the nearest."""
+    names = tuple(names)
+    if name not in names:
+        raise ValueError(f"no specialist is called {name!r}; {nearest(name, names)}")
+    return name
+
+
+def as_rows(entries, named: Library | None = None) -> list[Specialist]:
+    """Rows from names, Specialist rows, (name, estimator) pairs and bare estimators, mixed freely."""
+    entries = [entries] if isinstance(entries, str | BaseEstimator | Specialist) else list(entries)
+    rows: list[Specialist] = []
+    for entry in entries:
+        rows.append(as_row(entry, named, taken={row.name for row in rows}))
+    return rows
+
+
+def as_row(entry, named: Library | None, taken: set[str]) -> Specialist:
+    if isinstance(entry, Specialist):
+        return entry
+    if isinstance(entry, str):
+        names = named.names if named is not None else ()
+        return dict(zip(names, named or ()))[known(entry, names)]
+    if isinstance(entry, tuple) and len(entry) == 2 and isinstance(entry[0], str):
+        return own_row(*entry)
+    if hasattr(entry, "fit") and hasattr(entry, "get_params"):
+        return own_row(free_name(entry, taken), entry)
+    raise TypeError(
+        f"{entry!r} is not a specialist: give a name, a Specialist, a (name, estimator) pair or a scikit-learn estimator"
+    )
+
+
+def own_row(name: str, estimator) -> Specialist:
+    if not (hasattr(estimator, "fit") and hasattr(estimator, "get_params")):
+        raise TypeError(f"specialist {name!r} is {estimator!r}, which is not a scikit-learn estimator")
+    return Specialist(name, "custom", Prototype(estimator), needs="auto", cost=10.0)
+
+
+def free_name(estimator, taken: set[str]) -> str:
+    """The class name in words (RandomForestClassifier -> random_forest), numbered when taken."""
+    base = re.sub(r"(Classifier|Regressor)$", "", type(estimator).__name__) or type(estimator).__name__
+    base = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", base).lower()
+    name, number = base, 2
+    while name in taken:
+        name, number = f"{base}_{number}", number + 1
+    return name
