@@ -101,7 +101,7 @@ def _last_rejected(
     order = np.argsort(doubt)
     accepted = np.searchsorted(doubt[order], sequence, side="right")
     errors = np.append(0, np.cumsum(wrong[order]))[accepted]
-    rejected = binom.cdf(errors, accepted, risk) <= delta
+    rejected = np.asarray(binom.cdf(errors, accepted, risk)) <= delta
     passed = len(sequence) if rejected.all() else int(np.argmin(rejected))
     return float(sequence[passed - 1]) if passed else -math.inf
 
