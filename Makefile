@@ -1,0 +1,42 @@
+# Everything a checkout needs: `make demo` and `make test` set up .venv by themselves and work offline from then on.
+PYTHON ?= python3
+BIN := .venv/bin
+MADE := .venv/.made
+
+.PHONY: install demo test slow lint types bench-smoke docs clean
+
+install: $(MADE)
+
+$(MADE): pyproject.toml
+	$(PYTHON) -c 'import sys; assert sys.version_info >= (3, 11), "Python 3.11 or newer is needed: make PYTHON=python3.12"'
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
+	$(BIN)/python -m pip install --quiet --editable ".[arrow,polars,serve,attack,bench]" --group dev
+	touch $(MADE)
+
+demo: $(MADE)
+	$(BIN)/softlearning demo
+
+test: $(MADE)
+	$(BIN)/python -m pytest -n 2 --dist worksteal
+
+slow: $(MADE)
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m slow --timeout 7200
+
+lint: $(MADE)
+	$(BIN)/ruff check src tests
+	$(BIN)/ruff format --check src tests
+
+types: $(MADE)
+	$(BIN)/mypy
+
+bench-smoke: $(MADE)
+	$(BIN)/softlearning bench run --suite paper --datasets A01_iris,C10_tiny_regression --out build/bench-smoke
+	$(BIN)/softlearning bench report build/bench-smoke
+
+docs: $(MADE)
+	$(BIN)/python -m pip install --quiet --group docs
+	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html
+
+clean:
+	rm -rf .venv build dist docs/_build demo
