@@ -32,7 +32,7 @@ def test_quantile_is_the_ceil_of_n_plus_one_times_coverage_th_score():
     assert conformal_quantile(scores, 0.96) == math.inf
 
 
-def test_equal_weights_change_nothing_and_a_row_of_weight_two_is_two_rows():
+def test_equal_weights_change_nothing_and_a_heavy_low_score_pulls_the_quantile_down():
     scores = np.array([1.0, 2, 3, 4, 5, 6, 7, 8, 9])
     assert conformal_quantile(scores, 0.7, sample_weight=np.full(9, 3.0)) == conformal_quantile(scores, 0.7)
     heavy = conformal_quantile(scores, 0.5, sample_weight=np.where(scores == 1, 6.0, 1.0))

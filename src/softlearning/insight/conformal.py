@@ -12,7 +12,7 @@ What is promised, with n rows and wanted coverage 1 - a, rows exchangeable:
   scores are equal (split conformal, exact for every n).
 - Out-of-fold scores with the fold models kept (`cv_plus_interval`): at least 1 - 2a - sqrt(2 / n)
 whatever the
-  specialists do; about 1 - a when they are stable.
+  specialists do, for weights and a scale fixed beforehand; about 1 - a when the specialists are stable.
 - Out-of-fold scores with the refitted blend (`calibrate_interval`, `calibrate_set`; the default of the
   estimators): no finite-sample theorem without a stability condition. The refitted blend has seen more
   rows than the models behind the scores, which makes intervals slightly too wide, and the weights were
