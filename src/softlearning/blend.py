@@ -71,7 +71,13 @@ def refit(
         source = Source(data, scratch)
         everything = np.arange(data.rows)
         tasks = [
-            Task(s.name, "refit", fit_whole, (prepared_work(s, source, "refit", crossed, everything)[0],), cost=s.cost)
+            Task(
+                s.name,
+                "refit",
+                fit_whole,
+                (prepared_work(s, source, "refit", crossed, everything)[0],),
+                cost=s.cost,
+            )
             for s in new
         ]
         outcomes = run_tasks(tasks, new, resources)
@@ -115,7 +121,7 @@ def fold_team(names, crossed: CrossFit, classes: int) -> Team:
     """The team whose members are the models of the folds, to be averaged: no refit."""
     chosen = crossed.library[needed(names, crossed.library)]
     team = assemble(chosen, crossed, classes, {})
-    views, members = {}, {name: () for name in chosen.names}
+    views, members = {}, dict.fromkeys(chosen.names, ())
     for (name, fold), (model, view) in crossed.models.items():
         if name in members:
             key = "" if view is None else f"{name}/{fold}"

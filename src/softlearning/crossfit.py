@@ -96,7 +96,14 @@ class CrossFit:
 
 
 def cross_fit(
-    library: Library, data: Data, splits: list[Split], resources: Resources, *, calibrate: bool, keep=False, known=None
+    library: Library,
+    data: Data,
+    splits: list[Split],
+    resources: Resources,
+    *,
+    calibrate: bool,
+    keep=False,
+    known=None,
 ) -> CrossFit:
     """The out-of-fold tensor of both levels; a specialist with a failed fold is excluded whole.
 
@@ -123,7 +130,9 @@ def nothing_yet(data: Data, splits: list[Split]) -> CrossFit:
 def admitted(library: Library, rows: int) -> tuple[Library, dict[str, str]]:
     """The specialists that may run at this size, and the reason for each of the others."""
     too_many = [s for s in library if s.max_rows is not None and rows > s.max_rows]
-    return library - [s.name for s in too_many], {s.name: f"more than {s.max_rows:,} rows: {s.reason}" for s in too_many}
+    return library - [s.name for s in too_many], {
+        s.name: f"more than {s.max_rows:,} rows: {s.reason}" for s in too_many
+    }
 
 
 def isolated(library: Library, resources: Resources) -> bool:
@@ -222,7 +231,10 @@ def prepared_work(s: Specialist, source: Source, fold: int | str, done: CrossFit
 def stacked_rows(s: Specialist, source: Source, fold: int | str, done: CrossFit, train, test=None):
     """What a row of level 2 reads: predictions of level 1, with a view of the table before them where it asks."""
     features = Rows(source.scratch.share(stacker_features(done.oof[:, done.columns(read_by(s, done.library))])))
-    fitting, held_out = replace(features, index=train), None if test is None else replace(features, index=test)
+    fitting, held_out = (
+        replace(features, index=train),
+        None if test is None else replace(features, index=test),
+    )
     view = beside_predictions(s)
     if view:
         left, right = source.matrices(view, f"{fold} of level 2", train, test)

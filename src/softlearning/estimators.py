@@ -10,15 +10,20 @@ import pandas as pd
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_consistent_length, check_is_fitted, column_or_1d, validate_data
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    check_consistent_length,
+    check_is_fitted,
+    column_or_1d,
+    validate_data,
+)
 
 from softlearning.blend import Team, fold_team, predict_members, refit
 from softlearning.crossfit import CrossFit, Data, Resources, cross_fit
-from softlearning.fitting import take, takes_weight
 from softlearning.folds import make_folds
 from softlearning.insight.disagreement import disagreement
-from softlearning.library import Library, Shape, as_rows, every_row, resolve
-from softlearning.tables import Schema, admit, describe, is_table, understand
+from softlearning.library import Library, as_rows, every_row, resolve
+from softlearning.tables import admit, describe, is_table, understand
 from softlearning.weights import Solution, honest_risk, row_losses, solve_weights
 
 LOSSES = ("squared", "log")
@@ -110,7 +115,8 @@ class SoftLearning(BaseEstimator):
         order = [name for name in library.names if name in names] or list(names)
         self.weights_ = pd.Series(solution.weights, index=list(names), name="weight").loc[order]
         self.certificate_ = pd.Series(
-            {"objective": solution.objective, "gap": solution.gap, "unique": solution.unique}, name="certificate"
+            {"objective": solution.objective, "gap": solution.gap, "unique": solution.unique},
+            name="certificate",
         )
         self.cv_risk_ = self._honest_risk(crossed, data)
         self.leaderboard_ = leaderboard(self, library)
@@ -217,7 +223,9 @@ class SoftLearning(BaseEstimator):
         check_is_fitted(self)
         library = self._library - names
         lost = [names] if isinstance(names, str) else list(names)
-        readers = [s.name for s in self._crossfit.library if s.level == 2 and (s.reads is None or set(lost) & set(s.reads))]
+        readers = [
+            s.name for s in self._crossfit.library if s.level == 2 and (s.reads is None or set(lost) & set(s.reads))
+        ]
         kept = [n for n in self._crossfit.library.names if n not in set(lost) | set(readers)]
         if not kept:
             raise ValueError("nothing would be left: the model has no other specialist that finished")
@@ -318,9 +326,7 @@ class SoftLearning(BaseEstimator):
 
     def _understand(self, X, y) -> tuple:
         if y is None:
-            raise ValueError(
-                f"{type(self).__name__} requires y to be passed, but the target y is None"
-            )
+            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
         if is_table(X):
             validate_data(self, X, skip_check_array=True)
             schema = understand(X)
@@ -383,13 +389,22 @@ def leaderboard(model: SoftLearning, library: Library) -> pd.DataFrame:
     failed = {f.specialist: f.error.splitlines()[0] for f in crossed.failures}
     lines = []
     for s in {s.name: s for s in (*library, *crossed.library)}.values():
-        line = {"specialist": s.name, "family": s.family, "weight": 0.0, "cv_risk": np.nan, "cv_score": np.nan}
+        line = {
+            "specialist": s.name,
+            "family": s.family,
+            "weight": 0.0,
+            "cv_risk": np.nan,
+            "cv_score": np.nan,
+        }
         line |= {"fit_seconds": np.nan, "predict_seconds": np.nan}
         if s.name in crossed.library:
             P = crossed.oof[rows][:, crossed.columns([s.name])]
             alone = row_losses(P, target, np.ones(1), loss=model.loss)
             fit, predict = crossed.seconds[s.name]
-            line |= {"weight": float(model.weights_[s.name]), "cv_risk": float(np.average(alone, weights=weight))}
+            line |= {
+                "weight": float(model.weights_[s.name]),
+                "cv_risk": float(np.average(alone, weights=weight)),
+            }
             line |= {"cv_score": model._score_of(P[:, 0], target, weight)}
             line |= {"fit_seconds": fit, "predict_seconds": predict, "status": "ok"}
         else:
@@ -587,7 +602,9 @@ class SoftRegressor(RegressorMixin, SoftLearning):
             try:
                 y = y.astype(float)
             except (TypeError, ValueError) as error:
-                raise ValueError(f"y holds values that are no numbers ({error}): for labels use SoftClassifier") from None
+                raise ValueError(
+                    f"y holds values that are no numbers ({error}): for labels use SoftClassifier"
+                ) from None
         y = y.astype(np.float64)
         if not np.isfinite(y).all():
             raise ValueError("y contains NaN or infinity: leave out these rows")

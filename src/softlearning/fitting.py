@@ -111,7 +111,9 @@ def seeded(estimator, seed: int):
 def single_threaded(estimator):
     """Parallelism is across tasks, so a learner's own threads are turned off (None is one thread in scikit-learn)."""
     own = type(estimator).__module__.startswith("sklearn.")
-    threads = {n: v for n, v in estimator.get_params(deep=True).items() if n.split("__")[-1] in ("n_jobs", "thread_count")}
+    threads = {
+        n: v for n, v in estimator.get_params(deep=True).items() if n.split("__")[-1] in ("n_jobs", "thread_count")
+    }
     chosen = [name for name, value in threads.items() if value is not None or not own]
     return estimator.set_params(**dict.fromkeys(chosen, 1)) if chosen else estimator
 

@@ -86,7 +86,9 @@ def checked(split, n: int, number: int) -> Split:
         raise ValueError(f"split {number} of cv is not a pair (train, test)")
     train, test = (row_numbers(part, n, number) for part in split)
     if np.intersect1d(train, test).size:
-        raise ValueError(f"split {number} of cv has rows both in train and in test: its predictions would not be honest")
+        raise ValueError(
+            f"split {number} of cv has rows both in train and in test: its predictions would not be honest"
+        )
     return train, test
 
 

@@ -64,7 +64,14 @@ DUMMY = row("dummy", "baseline", rows.dummy, piecewise_constant=True, cost=0.1)
 PAPER = {"classification": Library(CLASSIFIERS), "regression": Library(REGRESSORS)}
 
 FAST = {
-    "classification": ("logistic", "knn_15", "decision_tree", "extra_trees", "naive_bayes", "spline_logistic"),
+    "classification": (
+        "logistic",
+        "knn_15",
+        "decision_tree",
+        "extra_trees",
+        "naive_bayes",
+        "spline_logistic",
+    ),
     "regression": ("ridge", "knn_15", "decision_tree", "extra_trees", "spline_ridge"),
 }
 

@@ -11,7 +11,17 @@ from sklearn.base import BaseEstimator, clone
 
 from softlearning.messages import nearest
 
-FAMILIES = ("linear", "instance", "tree", "kernel", "neural", "complementary", "baseline", "stacker", "custom")
+FAMILIES = (
+    "linear",
+    "instance",
+    "tree",
+    "kernel",
+    "neural",
+    "complementary",
+    "baseline",
+    "stacker",
+    "custom",
+)
 VIEWS = ("auto", "raw", "native", "ordinal", "scaled")
 
 
