@@ -210,7 +210,7 @@ def fold_work(s: Specialist, source: Source, fold: int, done: CrossFit, keep: bo
     """The arguments of `fit_and_predict` for one specialist and fold."""
     train, test = done.splits[fold]
     work, held_out = prepared_work(s, source, fold, done, train, test)
-    return work, held_out, source.data.classes, keep
+    return work, held_out, keep
 
 
 def prepared_work(s: Specialist, source: Source, fold: int | str, done: CrossFit, train, test=None):
@@ -225,7 +225,9 @@ def prepared_work(s: Specialist, source: Source, fold: int | str, done: CrossFit
         fitting, held_out = stacked_rows(s, source, fold, done, train, test)
     categorical = () if fitted is None else tuple(fitted.categorical)
     seed = seed_for(source.data.seed, s.name, fold)
-    return Work(s, source.data.task, seed, fitting, source.y, source.weight, train, categorical), held_out
+    return Work(
+        s, source.data.task, seed, fitting, source.y, source.weight, train, categorical, source.data.classes
+    ), held_out
 
 
 def stacked_rows(s: Specialist, source: Source, fold: int | str, done: CrossFit, train, test=None):

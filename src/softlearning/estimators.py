@@ -250,7 +250,7 @@ class SoftLearning(BaseEstimator):
         return model
 
     def _inherit_schema(self, other):
-        self._schema = other._schema
+        self._schema, self._mixed = other._schema, other._mixed
         for name in ("n_features_in_", "feature_names_in_", "classes_"):
             if hasattr(other, name):
                 setattr(self, name, getattr(other, name))
@@ -327,17 +327,17 @@ class SoftLearning(BaseEstimator):
     def _understand(self, X, y) -> tuple:
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
-        if is_table(X):
+        self._mixed = is_table(X)  # a table of mixed columns is matched by name; numbers follow scikit-learn's rules
+        if self._mixed:
             validate_data(self, X, skip_check_array=True)
-            schema = understand(X)
-            return admit(schema, X), schema
-        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, ensure_all_finite="allow-nan")
+        else:
+            X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, ensure_all_finite="allow-nan")
         schema = understand(X)
         return admit(schema, X), schema
 
     def _admit(self, X):
         """A table to predict, through the one gate."""
-        if self._schema.kind != "table":
+        if not self._mixed:
             X = validate_data(
                 self,
                 X,

@@ -60,14 +60,15 @@ class Work:
     weight: Shared | None
     train: np.ndarray
     categorical: tuple[int, ...] = ()
+    outputs: int = 1
 
 
-def fit_and_predict(work: Work, held_out: Rows, classes: int, keep: bool) -> dict[str, Any]:
+def fit_and_predict(work: Work, held_out: Rows, keep: bool) -> dict[str, Any]:
     """Fit on the training rows and predict the held-out ones; the model itself is given back only to be kept."""
     fitted = fit_whole(work)
     start = time.perf_counter()
     X = dense_if_needed(held_out.load(), work.specialist)
-    prediction = predict_tensor(fitted["model"], X, classes)
+    prediction = predict_tensor(fitted["model"], X, work.outputs)
     seconds = {"fit_seconds": fitted["fit_seconds"], "predict_seconds": time.perf_counter() - start}
     return {"prediction": prediction, **seconds, **({"model": fitted["model"]} if keep else {})}
 
@@ -89,7 +90,7 @@ def ready(work: Work, X, y):
     """The unfitted estimator of a row for these rows: seeded, on one thread, able to give probabilities."""
     counts = np.unique(y, return_counts=True)[1] if work.task == "classification" else np.zeros(1, int)
     rarest = int(counts.min())
-    shape = Shape(work.task, X.shape[0], X.shape[1], len(counts), rarest, work.categorical)
+    shape = Shape(work.task, X.shape[0], X.shape[1], len(counts), rarest, work.categorical, work.outputs)
     estimator = single_threaded(seeded(work.specialist.make(shape), work.seed))
     scores_only = hasattr(estimator, "decision_function") and not hasattr(estimator, "predict_proba")
     if work.task == "classification" and is_classifier(estimator) and scores_only:

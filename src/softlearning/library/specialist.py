@@ -29,7 +29,8 @@ VIEWS = ("auto", "raw", "native", "ordinal", "scaled")
 class Shape:
     """The size of the training rows that a specialist is about to see.
 
-    `rarest` is the count of the rarest class in these rows, `categorical` the columns that hold category codes.
+    `classes` counts the classes in these rows, `rarest` the rows of the rarest of them; `outputs` counts the classes
+    of the whole task, and `categorical` lists the columns that hold category codes.
     """
 
     task: str
@@ -38,6 +39,7 @@ class Shape:
     classes: int = 1
     rarest: int = 0
     categorical: tuple[int, ...] = ()
+    outputs: int = 1
 
 
 @dataclass(frozen=True)

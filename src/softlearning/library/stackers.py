@@ -1,0 +1,90 @@
+"""Specialists of level 2: they read the out-of-fold predictions of level 1 and may do what a convex sum cannot.
+
+Their columns are the logarithms of calibrated probabilities, specialist by specialist: (n, K C).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.optimize import minimize
+from scipy.special import log_softmax, softmax
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from softlearning.calibration import apply_temperature, fit_temperature
+from softlearning.weights import solve_weights
+
+
+class Pool(ClassifierMixin, BaseEstimator):
+    """What the two pools share: reading the columns as a tensor, and predicting by the most probable class.
+
+    Parameters
+    ----------
+    outputs : int
+        Number of classes C in the columns, which may be more than the training rows show.
+    """
+
+    def fit(self, X, y, sample_weight=None):
+        X, y = validate_data(self, X, y, dtype=np.float64)
+        self.classes_ = np.arange(self.outputs)
+        weight = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight, dtype=float)
+        self._learn(self._tensor(X), np.eye(self.outputs)[np.asarray(y, dtype=int)], weight)
+        return self
+
+    def predict(self, X):
+        return self.predict_proba(X).argmax(axis=1)
+
+    def predict_proba(self, X):
+        check_is_fitted(self)
+        return self._pool(self._tensor(validate_data(self, X, dtype=np.float64, reset=False)))
+
+    def _tensor(self, X):
+        return X.reshape(len(X), -1, self.outputs)
+
+
+class LogPool(Pool):
+    """p proportional to exp(sum of w_k log p_k + b), w >= 0: specialists that agree may grow bolder together.
+
+    Parameters
+    ----------
+    outputs : int
+    shrink : float
+        Penalty shrink / 2 (|w - 1/K|^2 + |b|^2) on the total log loss: with few rows the pool stays near the mean.
+    """
+
+    def __init__(self, outputs=2, shrink=1.0):
+        self.outputs = outputs
+        self.shrink = shrink
+
+    def _learn(self, L, Y, weight):
+        K, C = L.shape[1:]
+        centre = np.append(np.full(K, 1 / K), np.zeros(C))
+
+        def loss(theta):
+            score = log_softmax(np.einsum("nkc,k->nc", L, theta[:K]) + theta[K:], axis=1)
+            slope = weight[:, None] * (np.exp(score) - Y)
+            away = theta - centre
+            gradient = np.append(np.einsum("nkc,nc->k", L, slope), slope.sum(axis=0)) + self.shrink * away
+            return -weight @ (score * Y).sum(axis=1) + self.shrink / 2 * away @ away, gradient
+
+        bounds = [(0, None)] * K + [(None, None)] * C
+        theta = minimize(loss, centre, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 500}).x
+        self.weights_, self.bias_ = theta[:K], theta[K:]
+
+    def _pool(self, L):
+        return softmax(np.einsum("nkc,k->nc", L, self.weights_) + self.bias_, axis=1)
+
+
+class SharpenedPool(Pool):
+    """The convex pool with log-loss weights and one temperature on the result: a blend that may be sharpened."""
+
+    def __init__(self, outputs=2):
+        self.outputs = outputs
+
+    def _learn(self, L, Y, weight):
+        P = softmax(L, axis=2)
+        self.weights_ = solve_weights(P, Y, loss="log", sample_weight=weight).weights
+        self.temperature_ = fit_temperature(np.einsum("nkc,k->nc", P, self.weights_), Y, weight)
+
+    def _pool(self, L):
+        return apply_temperature(np.einsum("nkc,k->nc", softmax(L, axis=2), self.weights_), self.temperature_)
