@@ -1,0 +1,487 @@
+"""The views of a canonical table that specialists ask for, fitted on training rows alone.
+
+    native    categories as codes and gaps as NaN, for learners that handle both
+    ordinal   no gaps: medians and indicators; categories in the order of their mean target
+    scaled    no gaps, one-hot or target-encoded categories, every column standardised
+
+Columns of a view stand in the order numbers, dates, texts, categories, indicators of gaps. A category column is always
+a lookup: its code is the row of a small table of floats.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import scipy.sparse as sp
+from sklearn.model_selection import KFold
+from sklearn.preprocessing import TargetEncoder
+from sklearn.utils.extmath import randomized_svd
+from threadpoolctl import threadpool_limits
+
+from softlearning.tables import NUMBERS, Column, Schema
+
+VIEWS = ("native", "ordinal", "scaled")
+
+ONE_HOT_LIMIT = 50  # categories beyond this are target-encoded even when the user calls them few
+SAMPLE_ROWS = 10_000  # medians and text components need no more rows than this
+FARTHEST = 1e6  # standardised values are cut here, so that no specialist overflows
+SMOOTH = 10.0  # rows of the overall mean that a category's own mean is mixed with
+
+
+class View:
+    """A fitted view: `transform` maps a canonical table to a float64 matrix (or csr).
+
+    name         one of `VIEWS`
+    categorical  positions of the columns that hold integer category codes (native view only): 0..m-1 by falling
+                 frequency in the training rows, m = not seen there, NaN = missing
+    levels       number of codes of each of these columns, the one for the unseen included
+    features     names of the columns of the matrix; empty for arrays and sparse matrices
+    """
+
+    def __init__(self, name: str):
+        self.name = name
+        self.categorical: tuple[int, ...] = ()
+        self.levels: tuple[int, ...] = ()
+        self.features: tuple[str, ...] = ()
+        self.numbers: list[str] = []
+        self.dates: list[dict[str, Any]] = []  # name, parts, origin (days)
+        self.texts: list[dict[str, Any]] = []  # name, idf (buckets,), components (buckets, k)
+        self.lookups: list[dict[str, Any]] = []  # name, table (levels + 2, width): .., unseen, missing
+        self.fill: np.ndarray | None = None  # (p,) what stands for NaN
+        self.gaps: np.ndarray | None = None  # columns that get an indicator of NaN
+        self.unit: np.ndarray | None = None  # (p,) largest absolute value
+        self.centre: np.ndarray | None = None  # (p,) mean, in units
+        self.spread: np.ndarray | None = None  # (p,) standard deviation, in units
+
+    def transform(self, X: Any) -> Any:
+        """Matrix of a canonical table, rows unseen in training."""
+        if sp.issparse(X):
+            return X if self.unit is None else divide_columns(X, self.unit)
+        matrix = X if isinstance(X, np.ndarray) else self._columns(X)
+        if self.fill is not None and self.gaps is not None:
+            matrix = fill_gaps(matrix, self.fill, self.gaps)
+        if self.unit is not None and self.centre is not None and self.spread is not None:
+            matrix = standardise(matrix, self.unit, self.centre, self.spread, overwrite=matrix is not X)
+        return matrix
+
+    def _columns(self, X: pd.DataFrame) -> np.ndarray:
+        blocks = [X[self.numbers].to_numpy(np.float64)] if self.numbers else []
+        blocks += [date_parts(X[d["name"]].to_numpy(), d["parts"], d["origin"]) for d in self.dates]
+        blocks += [text_components(X[t["name"]], t["idf"], t["components"]) for t in self.texts]
+        blocks += [look["table"][codes_of(X, look["name"])] for look in self.lookups]
+        return np.hstack(blocks)
+
+
+def fit_view(
+    name: str,
+    schema: Schema,
+    X: Any,
+    y: Any,
+    *,
+    task: str,
+    seed: int = 0,
+    sample_weight: np.ndarray | None = None,
+) -> tuple[View, Any]:
+    """Fit a view on training rows and transform them.
+
+    Parameters
+    ----------
+    X : canonical table of the training rows, as `admit` returned it
+    y : (n,) labels or values, or (n, C) one-hot target
+    task : "classification" or "regression"
+
+    Returns
+    -------
+    The view and the (n, p) matrix of the training rows, in which no row's target encoding has seen its own target.
+    Where nothing is to be done (numbers without gaps; native, ordinal), the matrix is X itself.
+    """
+    if name not in VIEWS:
+        raise ValueError(f"there is no view {name!r}; the views are {', '.join(VIEWS)}")
+    view = View(name)
+    if sp.issparse(X):
+        view.unit = largest(X) if name == "scaled" else None
+        return view, view.transform(X)
+    matrix = X
+    if not isinstance(X, np.ndarray):
+        matrix = _fit_columns(view, schema, X, _target(y, task), seed)
+    if name != "native":
+        matrix = _fit_gaps(view, matrix)
+    if name == "scaled":
+        matrix = _fit_scale(view, matrix, sample_weight, overwrite=matrix is not X)
+    return view, matrix
+
+
+# --- columns of a frame
+
+
+def _fit_columns(view: View, schema: Schema, X: pd.DataFrame, target: np.ndarray, seed: int) -> np.ndarray:
+    """Fit dates, texts and lookups; the matrix of the training rows, gaps still NaN."""
+    view.numbers = [c.name for c in schema.kept if c.kind in NUMBERS]
+    view.dates = [_fit_date(X[c.name].to_numpy(), c.name) for c in schema.kept if c.kind == "datetime"]
+    view.texts = [_fit_text(X[c.name], c.name, seed) for c in schema.kept if c.kind == "text"]
+    columns = [c for c in schema.kept if c.categories or c.bucket]
+    codes = [codes_of(X, c.name) for c in columns]
+    crossed = {}
+    if view.name == "native":
+        view.lookups = [_native_lookup(c, k) for c, k in zip(columns, codes)]
+    else:
+        many = [j for j, c in enumerate(columns) if _is_many(c)]
+        encoded = _fit_target_encoding([columns[j] for j in many], [codes[j] for j in many], target, seed)
+        few = _ordinal_lookup if view.name == "ordinal" else _one_hot_lookup
+        view.lookups = [
+            encoded[many.index(j)][0] if j in many else few(c, codes[j], target) for j, c in enumerate(columns)
+        ]
+        crossed = {columns[j].name: encoded[i][1] for i, j in enumerate(many)}
+    _name_features(view)
+    matrix = view._columns(X)
+    start = matrix.shape[1] - sum(len(look["features"]) for look in view.lookups)
+    for look in view.lookups:
+        if look["name"] in crossed:
+            matrix[:, start : start + target.shape[1]] = crossed[look["name"]]
+        start += len(look["features"])
+    return matrix
+
+
+def _name_features(view: View) -> None:
+    names = list(view.numbers)
+    names += [f"{d['name']}:{part}" for d in view.dates for part in d["parts"]]
+    names += [f"{t['name']}:text{k}" for t in view.texts for k in range(t["components"].shape[1])]
+    if view.name == "native":
+        view.categorical = tuple(range(len(names), len(names) + len(view.lookups)))
+        view.levels = tuple(look["levels"] for look in view.lookups)
+    names += [feature for look in view.lookups for feature in look["features"]]
+    view.features = tuple(names)
+
+
+def codes_of(X: pd.DataFrame, name: str) -> np.ndarray:
+    """Codes of a canonical category column: position in the fitted categories, m = unseen, -1 = missing."""
+    return X[name].array.codes
+
+
+def _is_many(column: Column) -> bool:
+    return column.kind == "high_cardinality" or len(column.categories) > ONE_HOT_LIMIT
+
+
+def _counts(column: Column, codes: np.ndarray) -> np.ndarray:
+    """Training rows of each category, of the unseen and of the missing: (m + 2,)."""
+    m = len(column.categories)
+    return np.bincount(np.where(codes < 0, m + 1, codes), minlength=m + 2)
+
+
+def _native_lookup(column: Column, codes: np.ndarray) -> dict[str, Any]:
+    """Code by falling frequency in these rows; categories not in them join the bucket of the unseen."""
+    counts = _counts(column, codes)[:-2]
+    seen = np.flatnonzero(counts)
+    order = seen[np.argsort(-counts[seen], kind="stable")]
+    table = np.full((len(counts) + 2, 1), float(len(order)))
+    table[order, 0] = np.arange(len(order))
+    table[-1] = np.nan
+    return {"name": column.name, "table": table, "levels": len(order) + 1, "features": (column.name,)}
+
+
+def _one_hot_lookup(column: Column, codes: np.ndarray, target: np.ndarray) -> dict[str, Any]:
+    """One column a category seen in these rows, and one for missing; the unseen are all zeros."""
+    counts = _counts(column, codes)
+    counts[-2] = 0
+    seen = np.flatnonzero(counts)
+    table = np.zeros((len(counts), len(seen)))
+    table[seen, np.arange(len(seen))] = 1.0
+    words = [*column.categories, column.bucket, "missing"]
+    return {"name": column.name, "table": table, "features": tuple(f"{column.name}={words[k]}" for k in seen)}
+
+
+def _ordinal_lookup(column: Column, codes: np.ndarray, target: np.ndarray) -> dict[str, Any]:
+    """Rank of a category by its mean target, or its own order; the unseen get the middle.
+
+    With several classes the ranks follow the first principal direction of the mean targets.
+    """
+    counts = _counts(column, codes)
+    seen = np.flatnonzero(counts)
+    if column.ordered:
+        score = np.arange(len(counts), dtype=float)
+    else:
+        score = _principal(_mean_targets(codes, counts, target), counts)
+    table = np.full((len(counts), 1), (len(seen) - 1) / 2)
+    table[seen[np.argsort(score[seen], kind="stable")], 0] = np.arange(len(seen))
+    return {"name": column.name, "table": table, "features": (column.name,)}
+
+
+def _mean_targets(codes: np.ndarray, counts: np.ndarray, target: np.ndarray) -> np.ndarray:
+    """(m + 2, C) mean target of each category, shrunk to the overall mean."""
+    rows = np.where(codes < 0, len(counts) - 1, codes)
+    sums = np.column_stack([np.bincount(rows, weights=t, minlength=len(counts)) for t in target.T])
+    return (sums + SMOOTH * target.mean(axis=0)) / (counts[:, None] + SMOOTH)
+
+
+def _principal(means: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """First principal direction of the rows of `means`, weighted by counts; its largest loading is positive."""
+    centred = means - np.average(means, axis=0, weights=counts)
+    direction = np.linalg.svd(centred * np.sqrt(counts)[:, None], full_matrices=False)[2][0]
+    return centred @ (direction * np.sign(direction[np.argmax(np.abs(direction))]))
+
+
+def _fit_target_encoding(
+    columns: Sequence[Column], codes: Sequence[np.ndarray], target: np.ndarray, seed: int
+) -> list[tuple[dict[str, Any], np.ndarray]]:
+    """For each column a lookup (fitted on all rows) and the cross-fitted encoding of these rows.
+
+    A column's encoding is its mean target (a column a class, one for two classes) and the logarithm of its frequency.
+    """
+    if not columns:
+        return []
+    table = np.column_stack([np.where(k < 0, len(c.categories) + 1, k) for c, k in zip(columns, codes)])
+    width = target.shape[1]
+    encoder, crossed = _cross_encode(table, target, seed)
+    results = []
+    for j, column in enumerate(columns):
+        counts = _counts(column, codes[j])
+        means = np.tile(target.mean(axis=0), (len(counts), 1))
+        for c in range(width):
+            means[encoder[j][0], c] = encoder[j][1][c]
+        frequency = np.log1p(counts)[:, None]
+        features = (*(f"{column.name}~mean{c}" for c in range(width)), f"{column.name}~frequency")
+        look = {"name": column.name, "table": np.hstack([means, frequency]), "features": features}
+        results.append((look, crossed[:, j * width : (j + 1) * width]))
+    return results
+
+
+def _cross_encode(table: np.ndarray, target: np.ndarray, seed: int) -> tuple[list, np.ndarray]:
+    """Scikit-learn's TargetEncoder, one target column at a time: per feature (codes, encodings a class), and the
+    cross-fitted (n, features * C) encoding of the rows."""
+    n, width = len(table), target.shape[1]
+    crossed = np.empty((n, table.shape[1] * width))
+    encodings: list[list[np.ndarray]] = [[] for _ in range(table.shape[1])]
+    categories: list[np.ndarray] = []
+    for c in range(width):
+        folds = KFold(min(5, n), shuffle=True, random_state=seed)
+        encoder = TargetEncoder(target_type="continuous", cv=folds)
+        crossed[:, c::width] = encoder.fit_transform(table, target[:, c])
+        categories = encoder.categories_
+        for j, encoding in enumerate(encoder.encodings_):
+            encodings[j].append(encoding)
+    return list(zip(categories, encodings)), crossed
+
+
+def _target(y: Any, task: str) -> np.ndarray:
+    """(n, C) float64 target for encodings: standardised values, one indicator for two classes, else one a class."""
+    y = np.asarray(y)
+    if task == "regression":
+        values = y.reshape(-1).astype(np.float64)
+        values = values / (np.abs(values).max() or 1.0)
+        values = values - values.mean()
+        return (values / (values.std() or 1.0))[:, None]
+    if y.ndim == 2 and y.shape[1] > 1:
+        y = y.argmax(axis=1)
+    classes, labels = np.unique(y.reshape(-1), return_inverse=True)
+    onehot = np.eye(len(classes))[labels]
+    return onehot[:, 1:] if len(classes) == 2 else onehot
+
+
+# --- dates
+
+DATE_PARTS = {
+    "year": lambda t: t.astype("datetime64[Y]").astype(np.int64) + 1970,
+    "month": lambda t: t.astype("datetime64[M]").astype(np.int64) % 12 + 1,
+    "day": lambda t: (t.astype("datetime64[D]") - t.astype("datetime64[M]")).astype(np.int64) + 1,
+    "weekday": lambda t: (t.astype("datetime64[D]").astype(np.int64) + 3) % 7,  # 1 January 1970 was a Thursday
+    "hour": lambda t: (t - t.astype("datetime64[D]")).astype(np.int64) / 3.6e9,
+}
+DAY = 8.64e10  # microseconds
+
+
+def _fit_date(moments: np.ndarray, name: str) -> dict[str, Any]:
+    """Which parts a date has: hours only where some moment is not midnight; days are counted from the first."""
+    seen = moments[~np.isnat(moments)]
+    parts = [part for part in DATE_PARTS if part != "hour" or (seen != seen.astype("datetime64[D]")).any()]
+    origin = float(seen.min().astype(np.int64)) / DAY if len(seen) else 0.0
+    return {"name": name, "parts": (*parts, "elapsed"), "origin": origin}
+
+
+def date_parts(moments: np.ndarray, parts: Sequence[str], origin: float) -> np.ndarray:
+    """(n, parts) year, month, day, weekday (Monday 0), hour, days elapsed since the origin; NaN where missing."""
+    out = np.full((len(moments), len(parts)), np.nan)
+    there = ~np.isnat(moments)
+    seen = moments[there]
+    for j, part in enumerate(parts):
+        out[there, j] = seen.astype(np.int64) / DAY - origin if part == "elapsed" else DATE_PARTS[part](seen)
+    return out
+
+
+# --- texts
+
+BUCKETS = 4096  # hashed character n-grams
+COMPONENTS = 10
+LONGEST_TEXT = 2000  # characters read of a cell
+NGRAMS = (3, 4, 5)
+
+
+def _fit_text(column: pd.Series, name: str, seed: int) -> dict[str, Any]:
+    """Inverse document frequencies and the leading right singular vectors of the TF-IDF matrix."""
+    texts = column.iloc[:: -(-len(column) // SAMPLE_ROWS) or 1]
+    counts = ngram_counts(texts)
+    idf = np.log((1 + len(texts)) / (1 + counts.getnnz(axis=0))) + 1.0
+    weights = _tf_idf(counts, idf)
+    k = max(1, min(COMPONENTS, len(texts) - 1))
+    with threadpool_limits(1):  # the same numbers whatever the machine; small products lose by threads
+        _, _, vectors = randomized_svd(weights, k, n_iter=4, random_state=seed)
+    return {"name": name, "idf": idf, "components": np.ascontiguousarray(vectors.T)}
+
+
+def text_components(column: pd.Series, idf: np.ndarray, components: np.ndarray) -> np.ndarray:
+    """(n, k) TF-IDF rows in the directions of `components`."""
+    return _tf_idf(ngram_counts(column), idf) @ components
+
+
+def _tf_idf(counts: sp.csr_matrix, idf: np.ndarray) -> sp.csr_matrix:
+    """Rows of (1 + log count) idf, of length one (zero for an empty text)."""
+    weights = counts.copy()
+    weights.data = (1.0 + np.log(weights.data)) * idf[weights.indices]
+    lengths = np.sqrt(np.asarray(weights.multiply(weights).sum(axis=1)).ravel())
+    lengths[lengths == 0] = 1.0
+    weights.data /= np.repeat(lengths, np.diff(weights.indptr))
+    return weights
+
+
+def ngram_counts(column: pd.Series) -> sp.csr_matrix:
+    """(n, BUCKETS) hashed counts of the character 3- to 5-grams that lie within a word and its blanks.
+
+    All texts stand in one array of code points, and a rolling hash of every position is one expression.
+    """
+    texts = [
+        f" {' '.join(text[:LONGEST_TEXT].lower().split())} " if isinstance(text, str) else " "
+        for text in column.to_numpy(object)
+    ]
+    points = np.frombuffer("".join(texts).encode("utf-32-le", "replace"), dtype=np.uint32)
+    row = np.repeat(np.arange(len(texts), dtype=np.int32), [len(text) for text in texts])
+    blank = points == ord(" ")
+    rows, buckets = [], []
+    for n in NGRAMS:
+        start = _ngram_starts(row, blank, n)
+        rows.append(row[start])
+        buckets.append(_hash(points, start, n))
+    row_all, bucket_all = np.concatenate(rows), np.concatenate(buckets)
+    ones = np.ones(len(row_all))
+    counts = sp.csr_matrix((ones, (row_all, bucket_all)), shape=(len(texts), BUCKETS))
+    counts.sum_duplicates()
+    return counts
+
+
+def _ngram_starts(row: np.ndarray, blank: np.ndarray, n: int) -> np.ndarray:
+    """Positions where n characters of one text begin, without a blank in between."""
+    if len(row) < n:
+        return np.empty(0, dtype=np.intp)
+    inner = np.zeros(len(row) - n + 1, dtype=bool)
+    for k in range(1, n - 1):
+        inner |= blank[k : len(row) - n + 1 + k]
+    return np.flatnonzero(~inner & (row[: len(row) - n + 1] == row[n - 1 :]))
+
+
+def _hash(points: np.ndarray, start: np.ndarray, n: int) -> np.ndarray:
+    """Bucket of the n-gram at each start: a polynomial in the code points modulo 2^64, its high bits."""
+    h = np.full(len(start), n, dtype=np.uint64)
+    for k in range(n):
+        h = (h + points[start + k]) * np.uint64(0x9E3779B97F4A7C15)
+        h ^= h >> np.uint64(29)
+    return (h >> np.uint64(52)).astype(np.int32)
+
+
+# --- gaps and scale
+
+
+def _fit_gaps(view: View, matrix: np.ndarray) -> np.ndarray:
+    """Medians for all columns (a gap may come later), indicators for those with gaps now."""
+    sample = matrix[:: -(-len(matrix) // SAMPLE_ROWS) or 1]
+    missing = _columns_with_gaps(matrix)
+    view.fill = np.median(sample, axis=0) if not len(missing) else _medians(matrix, sample, missing)
+    view.gaps = missing if not view.dates else _leading(view, missing)
+    if view.features:
+        view.features += tuple(f"{view.features[j]} missing" for j in view.gaps)
+    return fill_gaps(matrix, view.fill, view.gaps)
+
+
+def _columns_with_gaps(matrix: np.ndarray) -> np.ndarray:
+    with np.errstate(over="ignore", invalid="ignore"):
+        suspects = np.flatnonzero(~np.isfinite(matrix.sum(axis=0)))
+    return np.array([j for j in suspects if np.isnan(matrix[:, j]).any()], dtype=np.intp)
+
+
+def _medians(matrix: np.ndarray, sample: np.ndarray, missing: np.ndarray) -> np.ndarray:
+    """Medians of what is there; 0 for a column that is empty in these rows."""
+    fill = np.zeros(matrix.shape[1])
+    whole = np.setdiff1d(np.arange(matrix.shape[1]), missing)
+    fill[whole] = np.median(sample[:, whole], axis=0)
+    for j in missing:
+        seen = matrix[~np.isnan(matrix[:, j]), j]
+        fill[j] = np.median(seen) if len(seen) else 0.0
+    return fill
+
+
+def _leading(view: View, missing: np.ndarray) -> np.ndarray:
+    """All parts of a date are missing together: one indicator is enough."""
+    start = len(view.numbers)
+    later: list[int] = []
+    for date in view.dates:
+        later += range(start + 1, start + len(date["parts"]))
+        start += len(date["parts"])
+    return np.setdiff1d(missing, later).astype(np.intp)
+
+
+def fill_gaps(matrix: np.ndarray, fill: np.ndarray, gaps: np.ndarray) -> np.ndarray:
+    """NaN replaced by `fill`, and a 0/1 column for each of `gaps`; the matrix itself when there is nothing to do."""
+    missing = _columns_with_gaps(matrix)
+    if not len(missing) and not len(gaps):
+        return matrix
+    n, p = matrix.shape
+    out = np.empty((n, p + len(gaps)))
+    out[:, :p] = matrix
+    for i, j in enumerate(gaps):
+        out[:, p + i] = np.isnan(matrix[:, j])
+    for j in missing:
+        out[np.isnan(out[:, j]), j] = fill[j]
+    return out
+
+
+def _fit_scale(view: View, matrix: np.ndarray, weight: np.ndarray | None, overwrite: bool) -> np.ndarray:
+    """Units first, so that no square overflows; constant columns keep a spread of one and become zero."""
+    counted = matrix if weight is None or (weight > 0).all() else matrix[weight > 0]
+    high, low = counted.max(axis=0), counted.min(axis=0)
+    view.unit = np.maximum(np.abs(high), np.abs(low))
+    view.unit[view.unit == 0] = 1.0
+    scaled = np.divide(matrix, view.unit, out=matrix if overwrite else None)
+    share = None if weight is None else weight / weight.sum()
+    view.centre = scaled.mean(axis=0) if share is None else share @ scaled
+    view.centre = np.where(high == low, high / view.unit, view.centre)
+    scaled -= view.centre
+    squares = np.einsum("ij,ij->j", scaled, scaled) / len(scaled) if share is None else share @ scaled**2
+    view.spread = np.where((high == low) | (squares == 0), 1.0, np.sqrt(squares))
+    scaled /= view.spread
+    return np.clip(scaled, -FARTHEST, FARTHEST, out=scaled)
+
+
+def standardise(
+    matrix: np.ndarray, unit: np.ndarray, centre: np.ndarray, spread: np.ndarray, *, overwrite: bool
+) -> np.ndarray:
+    """(matrix / unit - centre) / spread, cut at +-FARTHEST."""
+    with np.errstate(over="ignore"):
+        scaled = np.divide(matrix, unit, out=matrix if overwrite else None)
+        scaled -= centre
+        scaled /= spread
+    return np.clip(scaled, -FARTHEST, FARTHEST, out=scaled)
+
+
+def largest(X: Any) -> np.ndarray:
+    """Largest absolute value of each column of a sparse matrix; 1 for an empty one."""
+    unit = np.zeros(X.shape[1])
+    np.maximum.at(unit, X.indices, np.abs(X.data))
+    unit[unit == 0] = 1.0
+    return unit
+
+
+def divide_columns(X: Any, unit: np.ndarray) -> sp.csr_matrix:
+    """X with every column divided by its unit, still csr, cut at +-FARTHEST."""
+    with np.errstate(over="ignore"):
+        data = np.clip(X.data / unit[X.indices], -FARTHEST, FARTHEST)
+    return sp.csr_matrix((data, X.indices, X.indptr), shape=X.shape)
