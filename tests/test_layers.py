@@ -26,8 +26,21 @@ MATHEMATICS = {
     "bench.significance",
 }
 WORDS = {"", "messages", "insight"}
-DATA = {"tables", "prepare", "folds", "library"}
-WORK = {"execution", "crew", "store", "budget", "progress", "fitting", "crossfit", "blend"}
+DATA = {"tables", "cells", "containers", "reading", "prepare", "folds", "library"}
+WORK = {
+    "execution",
+    "tasks",
+    "carriers",
+    "crew",
+    "sharing",
+    "fingerprint",
+    "store",
+    "budget",
+    "progress",
+    "fitting",
+    "crossfit",
+    "blend",
+}
 ESTIMATORS = {"estimators", "insight.evaluation", "insight.attacks"}
 LAYERS = [MATHEMATICS | WORDS, DATA, WORK, ESTIMATORS]
 OUTER = len(LAYERS)

@@ -180,17 +180,24 @@ class Office:
 
 
 _office: Office | None = None
+_refused = ""  # why there can be no office; asked once
 _lock = threading.Lock()
 
 
 def start() -> None:
     """Begin to start the office, without waiting for it."""
-    global _office
+    global _office, _refused
     with _lock:
-        if _office is None or _office.process.poll() is not None:
-            if _office is not None:
-                _office.close()
-            _office = Office()
+        if _refused:
+            raise CannotStart(_refused)
+        if _office is not None and _office.process.poll() is not None:
+            _office.close()
+            _office = None
+        try:
+            _office = _office or Office()
+        except CannotStart as error:
+            _refused = str(error)
+            raise
 
 
 def stop() -> None:

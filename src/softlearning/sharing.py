@@ -7,7 +7,6 @@ other processes, in one file of a private folder. There the large buffers lie ou
 
 from __future__ import annotations
 
-import hashlib
 import mmap
 import os
 import shutil
@@ -22,6 +21,7 @@ import pandas as pd
 from scipy import sparse
 
 from softlearning.crew import TOKEN, unpack
+from softlearning.fingerprint import fingerprint
 
 PAGE = 64  # bytes; buffers begin at multiples of it, as native code likes
 
@@ -46,12 +46,7 @@ class Shared:
     @cached_property
     def digest(self) -> str:
         """SHA-256 of the content, wherever it lies."""
-        sha = hashlib.sha256()
-        skeleton, buffers = dismantle(self.load())
-        for part in (memoryview(skeleton), *buffers):
-            sha.update(len(part).to_bytes(8, "little"))
-            sha.update(part)
-        return sha.hexdigest()
+        return fingerprint(self.load())
 
 
 class Scratch:
