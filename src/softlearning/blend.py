@@ -47,6 +47,12 @@ class Team:
     classes: int
     seconds: dict[str, float]
 
+    def without_readers(self, library: Library) -> Team:
+        """The same without stackers that do not read just the specialists of this library any more."""
+        current = {s.name: read_by(s, library) for s in library if s.level == 2}
+        stale = {name for name, reads in self.reads.items() if current.get(name) != reads}
+        return replace(self, members={name: m for name, m in self.members.items() if name not in stale})
+
 
 def needed(names: Iterable[str], library: Library) -> tuple[str, ...]:
     """The named specialists, and those of level 1 that a named one of level 2 reads."""

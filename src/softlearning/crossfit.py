@@ -41,6 +41,10 @@ class Data:
     def rows(self) -> int:
         return len(self.y)
 
+    def without_table(self) -> Data:
+        """The target alone, which is all that weights need."""
+        return replace(self, X=None)
+
     @property
     def classes(self) -> int:
         return self.target.shape[1]
@@ -94,6 +98,20 @@ class CrossFit:
         chosen = self.columns(library.names)
         return replace(self, library=library, oof=self.oof[:, chosen], temperature=self.temperature[chosen])
 
+    def without(self, names, *, stackers: bool = False) -> CrossFit:
+        """The same without some specialists and what reads them; with `stackers` all of level 2 goes too."""
+        gone = set(names)
+        reading = {s.name for s in self.library if s.level == 2 and (stackers or gone & set(read_by(s, self.library)))}
+        return self.only([name for name in self.library.names if name not in gone | reading])
+
+    def after_failed_refits(self, failures: tuple[Failure, ...]) -> CrossFit:
+        """The same without specialists that failed on all rows; what read them will be cross-fitted anew."""
+        return replace(self.without([f.specialist for f in failures]), failures=self.failures + failures)
+
+    def excluded(self) -> set[str]:
+        """Specialists that will not be tried again."""
+        return set(self.left_out) | {f.specialist for f in self.failures}
+
 
 def cross_fit(
     library: Library,
@@ -116,7 +134,7 @@ def cross_fit(
         source = Source(data, scratch)
         done = run_level(1, usable, source, done, resources, calibrate, keep)
         if not done.library:
-            done = run_level(1, Library((dummy_row(),)), source, done, resources, calibrate, keep)
+            done = run_level(1, Library((dummy_row(),)), source, done, resources, calibrate, keep)  # the last resort
         done = run_level(2, usable, source, done, resources, calibrate, keep)
     if not done.library:
         raise RuntimeError("no specialist finished: " + "; ".join(f"{f.specialist}: {f.error}" for f in done.failures))
@@ -143,7 +161,7 @@ def isolated(library: Library, resources: Resources) -> bool:
 
 def run_level(level: int, library: Library, source: Source, done: CrossFit, resources, calibrate, keep) -> CrossFit:
     """One level of the library, cross-fitted and added to what is done."""
-    new = tuple(s for s in library.level(level) if s.name not in done.library)
+    new = tuple(s for s in library.level(level) if s.name not in done.library and s.name not in done.excluded())
     if not new:
         return done
     tasks = [

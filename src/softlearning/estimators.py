@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -18,13 +19,16 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from softlearning.blend import Team, fold_team, predict_members, refit
+from softlearning.blend import fold_team, predict_members, refit
 from softlearning.crossfit import CrossFit, Data, Resources, cross_fit
 from softlearning.folds import make_folds
-from softlearning.insight.disagreement import disagreement
+from softlearning.insight.conformal import calibrate_interval, calibrate_set, fit_scale, interval, predict_set
+from softlearning.insight.disagreement import blend, disagreement, entropy, max_probability_doubt
+from softlearning.insight.selective import threshold_for_coverage, threshold_for_risk
+from softlearning.learned import Learned, failure_table, honest_blend, honest_risk_of, leaderboard
 from softlearning.library import Library, as_rows, every_row, resolve
 from softlearning.tables import admit, describe, is_table, understand
-from softlearning.weights import Solution, honest_risk, row_losses, solve_weights
+from softlearning.weights import Solution, solve_weights
 
 LOSSES = ("squared", "log")
 
@@ -64,114 +68,85 @@ class SoftLearning(BaseEstimator):
         self._check_parameters()
         data = self._admit_training(X, y, sample_weight)
         library = resolve(self.library, self._task)
-        splits = make_folds(
-            self.cv, data.y, stratify=self._task == "classification", groups=groups, seed=data.seed, X=data.X
-        )
+        stratify = self._task == "classification"
+        splits = make_folds(self.cv, data.y, stratify=stratify, groups=groups, seed=data.seed, X=data.X)
         return self._learn(library, data, splits, self._resources(start))
 
     def _learn(self, library: Library, data: Data, splits, resources, known=None, team=None):
-        """Phases 1 to 3. `known` and `team` are what an earlier fit on the same data already has."""
-        crossed = cross_fit(
-            library, data, splits, resources, calibrate=self._calibrates(), keep=not self.refit, known=known
-        )
+        """Phases 1 to 3; `known` and `team` are what an earlier fit on the same data already has."""
+        calibrate, keep = self._calibrates(), not self.refit
+        crossed = cross_fit(library, data, splits, resources, calibrate=calibrate, keep=keep, known=known)
         while True:
             solution = self._solve(crossed, data)
-            chosen = [name for name, w in zip(crossed.library.names, solution.weights) if w > 0]
-            if not self.refit:
-                team = fold_team(chosen, crossed, data.classes)
-                break
-            team, failures = refit(chosen, crossed, data, resources, known=team)
+            team, failures = self._team(solution, crossed, data, resources, team)
             if not failures:
-                break
-            crossed = self._without(failures, library, crossed, data, resources)
-        return self._keep(library, data, crossed, solution, team)
-
-    def _without(self, failures, library: Library, crossed: CrossFit, data: Data, resources) -> CrossFit:
-        """The cross-fit without specialists whose refit failed; level 2 is cross-fitted anew, since it read them."""
-        lost = {f.specialist for f in failures}
-        finished = crossed.only([s.name for s in crossed.library if s.level == 1 and s.name not in lost])
-        rest = library - [name for name in library.names if name in lost | {f.specialist for f in crossed.failures}]
-        again = cross_fit(rest, data, crossed.splits, resources, calibrate=self._calibrates(), known=finished)
-        return CrossFit(**{**vars(again), "failures": again.failures + failures})
+                return self._keep(Learned(library, crossed, solution, team, data.without_table()))
+            rest = crossed.after_failed_refits(failures)
+            crossed = cross_fit(library, data, splits, resources, calibrate=calibrate, known=rest)
 
     def _solve(self, crossed: CrossFit, data: Data) -> Solution:
         rows = crossed.predicted
-        return solve_weights(
-            crossed.oof[rows],
-            data.target[rows],
-            rule=self.rule,
-            loss=self.loss,
-            sample_weight=None if data.weight is None else data.weight[rows],
-            folds=crossed.fold_of_row[rows],
-        )
+        weight = None if data.weight is None else data.weight[rows]
+        folds = crossed.fold_of_row[rows]
+        P, Y = crossed.oof[rows], data.target[rows]
+        return solve_weights(P, Y, rule=self.rule, loss=self.loss, sample_weight=weight, folds=folds)
 
-    def _keep(self, library: Library, data: Data, crossed: CrossFit, solution: Solution, team: Team):
-        """The learned attributes, all derived from the cross-fit, the solution and the team."""
-        self._library, self._data_seed = library, data.seed
-        self._crossfit, self._team, self._solution = crossed, team, solution
-        self._target, self._row_weight = data.target, data.weight
-        self._schema = data.schema
-        names = crossed.library.names
-        order = [name for name in library.names if name in names] or list(names)
-        self.weights_ = pd.Series(solution.weights, index=list(names), name="weight").loc[order]
-        self.certificate_ = pd.Series(
-            {"objective": solution.objective, "gap": solution.gap, "unique": solution.unique},
-            name="certificate",
-        )
-        self.cv_risk_ = self._honest_risk(crossed, data)
-        self.leaderboard_ = leaderboard(self, library)
-        self.failures_ = failure_table(crossed.failures)
+    def _team(self, solution: Solution, crossed: CrossFit, data: Data, resources, known):
+        """The specialists with weight, fitted on all rows or as they were in the folds; and what failed."""
+        chosen = [name for name, w in zip(crossed.library.names, solution.weights) if w > 0]
+        if self.refit:
+            return refit(chosen, crossed, data, resources, known=known)
+        return fold_team(chosen, crossed, data.classes), ()
+
+    def _keep(self, learned: Learned):
+        """The learned attributes, all derived from one record."""
+        self._learned = learned
+        self.weights_ = learned.weights()
+        self.certificate_ = learned.certificate()
+        self.cv_risk_ = honest_risk_of(learned, self.rule, self.loss)
+        self.failures_ = failure_table(learned.crossed.failures)
+        self.leaderboard_ = leaderboard(learned, self.loss, self._score_of)
         self._warn_of_failures()
         return self
-
-    def _honest_risk(self, crossed: CrossFit, data: Data) -> float:
-        rows = crossed.predicted
-        weight = None if data.weight is None else data.weight[rows]
-        loss = honest_risk(
-            crossed.oof[rows],
-            data.target[rows],
-            crossed.fold_of_row[rows],
-            rule=self.rule,
-            loss=self.loss,
-            sample_weight=weight,
-        )
-        return float(np.average(loss, weights=weight))
 
     # -- what was learned ---------------------------------------------------------------------------------------------
 
     @property
     def family_weights_(self) -> pd.Series:
         """Weight of each algorithmic family, largest first."""
-        family = {s.name: s.family for s in self._crossfit.library}
+        family = {s.name: s.family for s in self._learned.crossed.library}
         return self.weights_.groupby(family).sum().sort_values(ascending=False).rename_axis("family")
 
     @property
     def oof_(self) -> np.ndarray:
         """Out-of-fold predictions (n, K, C) in the order of `weights_`; NaN on rows that no fold held out."""
-        return self._crossfit.oof[:, self._crossfit.columns(self.weights_.index)]
+        crossed = self._learned.crossed
+        return crossed.oof[:, crossed.columns(self.weights_.index)]
 
     @property
     def folds_(self) -> list:
         """The (train, test) rows of each fold."""
-        return self._crossfit.splits
+        return self._learned.crossed.splits
 
     @property
     def specialists_(self) -> dict:
         """The fitted specialists that carry weight, by name; a list of models, one a fold, with `refit=False`."""
-        models = {name: [m.model for m in self._team.members[name]] for name in self._support()}
+        models = {name: [m.model for m in self._learned.team.members[name]] for name in self._learned.support()}
         return {name: found[0] if self.refit else found for name, found in models.items()}
+
+    @property
+    def temperatures_(self) -> pd.Series:
+        """The temperature of each specialist: above 1 it was too bold, below 1 too timid."""
+        crossed = self._learned.crossed
+        return pd.Series(crossed.temperature, index=list(crossed.library.names), name="temperature")
 
     @property
     def table_(self) -> str:
         """What was understood of the table, in words."""
-        return describe(self._schema)
-
-    def _support(self) -> list[str]:
-        """The specialists with weight, in the order that all sums are taken in."""
-        return [name for name in self._crossfit.library.names if self.weights_[name] > 0]
+        return describe(self._learned.data.schema)
 
     def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "weights_")
+        return hasattr(self, "_learned")
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -184,22 +159,19 @@ class SoftLearning(BaseEstimator):
     def _tensor(self, X) -> tuple[np.ndarray, np.ndarray]:
         """Predictions (n, K', C) of the specialists with weight, and these weights."""
         check_is_fitted(self)
-        names = self._support()
-        table = self._admit(X)
+        names = self._learned.support()
         alpha = self.weights_[names].to_numpy()
+        table = self._admit(X)
         if not table.shape[0]:
-            return np.empty((0, len(names), self._team.classes)), alpha
-        return predict_members(self._team, names, table), alpha
-
-    def _blend(self, X) -> np.ndarray:
-        return blend(*self._tensor(X))
+            return np.empty((0, len(names), self._learned.team.classes)), alpha
+        return predict_members(self._learned.team, names, table), alpha
 
     def specialist_predictions(self, X) -> np.ndarray:
         """Predictions (n, K', C) of the specialists with weight, in the order of `specialists_`."""
         return self._tensor(X)[0]
 
-    def contributions(self, X) -> pd.DataFrame | np.ndarray:
-        """alpha_k f_k(x), of shape (n, K', C): what each specialist adds to the blend; they sum to the prediction."""
+    def contributions(self, X) -> np.ndarray:
+        """alpha_k f_k(x), of shape (n, K', C): what each specialist adds; they sum to the prediction."""
         P, alpha = self._tensor(X)
         return P * alpha[:, None]
 
@@ -215,92 +187,58 @@ class SoftLearning(BaseEstimator):
         X and y, the training data, are needed only when a specialist that has no weight now gets some.
         """
         check_is_fitted(self)
-        model = self._sibling(rule=self.rule if rule is None else rule, loss=self.loss if loss is None else loss)
-        return model._recombined(self, self._library, self._crossfit, X, y)
+        model = clone(self).set_params(rule=rule or self.rule, loss=loss or self.loss)
+        model._check_parameters()
+        return model._continue(self, self._learned.library, self._learned.crossed, X, y)
 
     def drop(self, names, X=None, y=None):
         """A new model without the named specialists, the weights solved over the rest."""
         check_is_fitted(self)
-        library = self._library - names
-        lost = [names] if isinstance(names, str) else list(names)
-        readers = [
-            s.name for s in self._crossfit.library if s.level == 2 and (s.reads is None or set(lost) & set(s.reads))
-        ]
-        kept = [n for n in self._crossfit.library.names if n not in set(lost) | set(readers)]
-        if not kept:
+        names = [names] if isinstance(names, str) else list(names)
+        library = self._learned.library - names
+        rest = self._learned.crossed.without(names)
+        if not rest.library:
             raise ValueError("nothing would be left: the model has no other specialist that finished")
-        model = self._sibling(library=library)
-        if readers:
-            return model._expanded(self, library, self._crossfit.only(kept), X, y)
-        return model._recombined(self, library, self._crossfit.only(kept), X, y)
+        return clone(self).set_params(library=library)._continue(self, library, rest, X, y)
 
     def expand(self, specialists, X, y):
-        """A new model with a larger library on the same training data and folds; only the new specialists are fitted."""
+        """A new model with a larger library on the same training data and folds; only the new is fitted."""
         check_is_fitted(self)
-        library = self._library + Library(tuple(as_rows(specialists, named=every_row(self._task))))
-        model = self._sibling(library=library)
-        kept = self._crossfit
-        if any(s.level == 2 for s in kept.library):
-            kept = kept.only([s.name for s in kept.library if s.level == 1])  # level 2 reads the larger level 1
-        return model._expanded(self, library, kept, X, y)
+        library = self._learned.library + as_rows(specialists, named=every_row(self._task))
+        known = self._learned.crossed.without([], stackers=bool(library.level(2)))
+        return clone(self).set_params(library=library)._continue(self, library, known, X, y)
 
-    def _sibling(self, **changed):
-        model = clone(self).set_params(**changed)
-        model._inherit_schema(self)
-        return model
-
-    def _inherit_schema(self, other):
-        self._schema, self._mixed = other._schema, other._mixed
-        for name in ("n_features_in_", "feature_names_in_", "classes_"):
-            if hasattr(other, name):
-                setattr(self, name, getattr(other, name))
-
-    def _recombined(self, other, library: Library, crossed: CrossFit, X, y):
-        data = other._remembered() if X is None else other._same_data(X, y)
-        solution = self._solve(crossed, data)
-        chosen = [name for name, w in zip(crossed.library.names, solution.weights) if w > 0]
-        if not self.refit:
-            return self._keep(library, data, crossed, solution, fold_team(chosen, crossed, data.classes))
-        missing = [name for name in chosen if name not in other._team.members]
-        if missing and X is None:
-            raise ValueError(
-                f"{', '.join(missing)} now get weight and are not fitted: pass the training data, X= and y="
-            )
-        if missing:
-            return self._expanded(other, library, crossed, X, y)
-        team = Team(**{**vars(other._team)})
-        return self._keep(library, data, crossed, solution, team)
-
-    def _expanded(self, other, library: Library, crossed: CrossFit, X, y):
-        if X is None or y is None:
-            raise ValueError("the training data are needed here: pass X= and y=")
-        resources = self._resources(time.monotonic())
-        team = other._team if other.refit else None
-        stale = [name for name, row in other._team.rows.items() if row.level == 2] if team else []
-        if team is not None and stale and crossed.library.level(2).names != other._crossfit.library.level(2).names:
-            members = {n: m for n, m in team.members.items() if n not in stale}
-            team = Team(**{**vars(team), "members": members})
-        return self._learn(library, other._same_data(X, y), crossed.splits, resources, known=crossed, team=team)
-
-    def _remembered(self) -> Data:
-        """The training target without the table: enough to solve for weights."""
-        y = self._target[:, 0] if self._task == "regression" else self._target.argmax(axis=1)
-        return Data(None, y, self._target, self._row_weight, self._schema, self._task, self._data_seed)
+    def _continue(self, earlier: SoftLearning, library: Library, known: CrossFit, X, y):
+        """Learn with what an earlier model on the same data has; the table is needed only to fit something."""
+        for name in ("n_features_in_", "feature_names_in_", "classes_", "_schema", "_mixed"):
+            if hasattr(earlier, name):
+                setattr(self, name, getattr(earlier, name))
+        data = earlier._same_data(X, y)
+        missing = [s.name for s in library if s.name not in known.library and s.name not in known.excluded()]
+        solution = None if missing else self._solve(known, data)
+        if solution is not None and self.refit:
+            chosen = [name for name, w in zip(known.library.names, solution.weights) if w > 0]
+            missing = [name for name in chosen if name not in earlier._learned.team.members]
+        if missing and data.X is None:
+            raise ValueError(f"{', '.join(missing)} would have to be fitted: pass the training data, X= and y=")
+        team = earlier._learned.team.without_readers(known.library) if self.refit else None
+        return self._learn(library, data, known.splits, self._resources(time.monotonic()), known=known, team=team)
 
     def _same_data(self, X, y) -> Data:
-        """The training data given again, refused where they are others."""
+        """The training data given again, refused where they are others; without them the target alone."""
+        data = self._learned.data
+        if X is None:
+            return data
         table = self._admit(X)
-        data = self._remembered()
-        given = self._encode_again(y)
-        if table.shape[0] != data.rows or not np.array_equal(given, data.y):
+        if y is None or table.shape[0] != data.rows or not np.array_equal(self._encode_again(y), data.y):
             raise ValueError("X and y are not the data this model was fitted on: the rows or the target differ")
-        return Data(**{**vars(data), "X": table})
+        return replace(data, X=table)
 
     # -- checks -------------------------------------------------------------------------------------------------------
 
     def _check_parameters(self):
-        if self.loss not in LOSSES or (self.loss == "log" and self._task == "regression"):
-            allowed = LOSSES if self._task == "classification" else LOSSES[:1]
+        allowed = LOSSES if self._task == "classification" else LOSSES[:1]
+        if self.loss not in allowed:
             raise ValueError(f"loss is {self.loss!r}; for {self._task} it is one of {', '.join(allowed)}")
         for name in ("time_limit", "memory_limit"):
             value = getattr(self, name)
@@ -316,15 +254,6 @@ class SoftLearning(BaseEstimator):
 
     def _admit_training(self, X, y, sample_weight) -> Data:
         """Check the input, learn its schema, encode the target."""
-        table, schema = self._understand(X, y)
-        y = column_or_1d(y, warn=True)
-        check_consistent_length(table, y)
-        codes, target = self._encode(y)
-        if sample_weight is not None:
-            sample_weight = _check_sample_weight(sample_weight, table, dtype=np.float64, ensure_non_negative=True)
-        return Data(table, codes, target, sample_weight, schema, self._task, self._seed())
-
-    def _understand(self, X, y) -> tuple:
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
         self._mixed = is_table(X)  # a table of mixed columns is matched by name; numbers follow scikit-learn's rules
@@ -332,21 +261,20 @@ class SoftLearning(BaseEstimator):
             validate_data(self, X, skip_check_array=True)
         else:
             X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, ensure_all_finite="allow-nan")
-        schema = understand(X)
-        return admit(schema, X), schema
+        self._schema = understand(X)
+        table = admit(self._schema, X)
+        y = column_or_1d(y, warn=True)
+        check_consistent_length(table, y)
+        codes, target = self._encode(y)
+        if sample_weight is not None:
+            sample_weight = _check_sample_weight(sample_weight, table, dtype=np.float64, ensure_non_negative=True)
+        return Data(table, codes, target, sample_weight, self._schema, self._task, self._seed())
 
     def _admit(self, X):
         """A table to predict, through the one gate."""
         if not self._mixed:
-            X = validate_data(
-                self,
-                X,
-                reset=False,
-                accept_sparse="csr",
-                dtype=np.float64,
-                ensure_all_finite="allow-nan",
-                ensure_min_samples=0,
-            )
+            gaps = {"ensure_all_finite": "allow-nan", "ensure_min_samples": 0}
+            X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=np.float64, **gaps)
         return admit(self._schema, X)
 
     def _seed(self) -> int:
@@ -355,70 +283,20 @@ class SoftLearning(BaseEstimator):
         return int(check_random_state(self.random_state).randint(2**31 - 1))
 
     def _forget(self):
-        for name in [n for n in vars(self) if n.endswith("_") or (n.startswith("_") and not n.startswith("_sk"))]:
-            if name not in self.get_params(deep=False) and not name.startswith("__") and name != "_metadata_request":
-                delattr(self, name)
+        learned = [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]
+        for name in (*learned, "_learned", "_schema", "_mixed"):
+            vars(self).pop(name, None)
 
     def _warn_of_failures(self):
-        lost = sorted({f.specialist for f in self._crossfit.failures})
+        failures = self._learned.crossed.failures
+        lost = sorted({f.specialist for f in failures})
         if lost:
-            reason = self._crossfit.failures[0].error.splitlines()[0]
             warnings.warn(
-                f"{len(lost)} of {len(self._library)} specialists failed and are left out ({', '.join(lost)}); "
-                f"the first error is {reason!r}; see failures_",
+                f"{len(lost)} of {len(self._learned.library)} specialists failed and are left out "
+                f"({', '.join(lost)}); the first error is {failures[0].error.splitlines()[0]!r}; see failures_",
                 UserWarning,
                 stacklevel=5,
             )
-
-
-def blend(P: np.ndarray, alpha: np.ndarray) -> np.ndarray:
-    """f(x) = sum of alpha_k f_k(x): (n, C) from (n, K, C)."""
-    return np.einsum("nkc,k->nc", P, alpha)
-
-
-def failure_table(failures) -> pd.DataFrame:
-    rows = [(f.specialist, f.fold, f.error, f.seconds) for f in failures]
-    return pd.DataFrame(rows, columns=["specialist", "fold", "error", "seconds"])
-
-
-def leaderboard(model: SoftLearning, library: Library) -> pd.DataFrame:
-    """One line a specialist of the library: what it weighs, how good it is alone, what it cost, what became of it."""
-    crossed = model._crossfit
-    rows = crossed.predicted
-    target, weight = model._target[rows], None if model._row_weight is None else model._row_weight[rows]
-    failed = {f.specialist: f.error.splitlines()[0] for f in crossed.failures}
-    lines = []
-    for s in {s.name: s for s in (*library, *crossed.library)}.values():
-        line = {
-            "specialist": s.name,
-            "family": s.family,
-            "weight": 0.0,
-            "cv_risk": np.nan,
-            "cv_score": np.nan,
-        }
-        line |= {"fit_seconds": np.nan, "predict_seconds": np.nan}
-        if s.name in crossed.library:
-            P = crossed.oof[rows][:, crossed.columns([s.name])]
-            alone = row_losses(P, target, np.ones(1), loss=model.loss)
-            fit, predict = crossed.seconds[s.name]
-            line |= {
-                "weight": float(model.weights_[s.name]),
-                "cv_risk": float(np.average(alone, weights=weight)),
-            }
-            line |= {"cv_score": model._score_of(P[:, 0], target, weight)}
-            line |= {"fit_seconds": fit, "predict_seconds": predict, "status": "ok"}
-        else:
-            reason = crossed.left_out.get(s.name)
-            line["status"] = f"left out: {reason}" if reason else f"failed: {failed.get(s.name, 'unknown')}"
-        lines.append(line)
-    board = pd.DataFrame(lines).sort_values(["weight", "cv_risk"], ascending=[False, True], ignore_index=True)
-    return board
-
-
-PARAMETERS = """
-    Parameters
-    ----------
-"""
 
 
 class SoftClassifier(ClassifierMixin, SoftLearning):
@@ -522,11 +400,47 @@ class SoftClassifier(ClassifierMixin, SoftLearning):
 
     def predict_proba(self, X) -> np.ndarray:
         """Probabilities (n, C), the convex combination of the specialists' probabilities."""
-        return self._blend(X)
+        return blend(*self._tensor(X))
 
     def predict(self, X) -> np.ndarray:
         """The most probable class of each row."""
-        return self.classes_[self._blend(X).argmax(axis=1)]
+        most_probable = self.predict_proba(X).argmax(axis=1)
+        return self.classes_[most_probable]
+
+    def predict_selective(self, X, coverage=0.9, *, risk=None, confidence=0.9, doubt="disagreement"):
+        """Labels, and which of them to believe: (labels, accepted).
+
+        Parameters
+        ----------
+        coverage : float
+            Share of rows to answer; the threshold comes from the doubt on out-of-fold rows.
+        risk : float or None
+            Instead of a coverage, the largest error rate among answered rows, promised with `confidence`.
+        doubt : {"disagreement", "entropy", "max_probability"}
+            What is compared with the threshold.
+        """
+        P, alpha = self._tensor(X)
+        probability, V = honest_blend(self._learned, self.rule, self.loss)
+        measure = doubt_measure(doubt)
+        known = measure(probability, V)
+        if risk is None:
+            threshold = threshold_for_coverage(known, coverage)
+        else:
+            wrong = probability.argmax(axis=1) != self._learned.rows_target().argmax(axis=1)
+            threshold = threshold_for_risk(known, wrong, risk, delta=1 - confidence).threshold
+        p = blend(P, alpha)
+        return self.classes_[p.argmax(axis=1)], measure(p, disagreement(P, alpha)) <= threshold
+
+    def predict_set(self, X, coverage=0.9, *, per_class=False) -> np.ndarray:
+        """Boolean (n, C): the classes that hold the true one with the wanted coverage; no set is empty.
+
+        With `per_class` the coverage holds within each class, at the price of larger sets.
+        """
+        probability, _ = honest_blend(self._learned, self.rule, self.loss)
+        label = self._learned.rows_target().argmax(axis=1)
+        weight = self._learned.rows_weight()
+        quantile = calibrate_set(probability, label, coverage, per_class=per_class, sample_weight=weight)
+        return predict_set(self.predict_proba(X), quantile)
 
     def _encode(self, y):
         check_classification_targets(y)
@@ -543,6 +457,19 @@ class SoftClassifier(ClassifierMixin, SoftLearning):
 
     def _score_of(self, P, target, weight) -> float:
         return float(np.average(P.argmax(axis=1) == target.argmax(axis=1), weights=weight))
+
+
+DOUBTS = {
+    "disagreement": lambda probability, V: V,
+    "entropy": lambda probability, V: entropy(probability),
+    "max_probability": lambda probability, V: max_probability_doubt(probability),
+}
+
+
+def doubt_measure(name: str):
+    if name not in DOUBTS:
+        raise ValueError(f"doubt is {name!r}; it is one of {', '.join(DOUBTS)}")
+    return DOUBTS[name]
 
 
 class SoftRegressor(RegressorMixin, SoftLearning):
@@ -595,6 +522,21 @@ class SoftRegressor(RegressorMixin, SoftLearning):
         P, alpha = self._tensor(X)
         mean = blend(P, alpha)[:, 0]
         return (mean, np.sqrt(disagreement(P, alpha))) if return_std else mean
+
+    def predict_selective(self, X, coverage=0.9):
+        """Predictions, and which of them to believe: the share `coverage` with the least disagreement."""
+        P, alpha = self._tensor(X)
+        _, V = honest_blend(self._learned, self.rule, self.loss)
+        return blend(P, alpha)[:, 0], disagreement(P, alpha) <= threshold_for_coverage(V, coverage)
+
+    def predict_interval(self, X, coverage=0.9) -> tuple[np.ndarray, np.ndarray]:
+        """Low and high, each (n,): wider where the specialists disagree, as far as that told errors before."""
+        P, alpha = self._tensor(X)
+        mean, V = honest_blend(self._learned, self.rule, self.loss)
+        y, weight = self._learned.rows_target()[:, 0], self._learned.rows_weight()
+        scale = fit_scale(y - mean[:, 0], V)
+        quantile = calibrate_interval(mean[:, 0], y, scale(V), coverage, sample_weight=weight)
+        return interval(blend(P, alpha)[:, 0], scale(disagreement(P, alpha)), quantile)
 
     def _encode(self, y):
         y = np.asarray(y)
