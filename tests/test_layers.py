@@ -41,7 +41,7 @@ WORK = {
     "crossfit",
     "blend",
 }
-ESTIMATORS = {"estimators", "insight.evaluation", "insight.attacks"}
+ESTIMATORS = {"estimators", "insight.evaluation", "insight.attacks", "insight.cells", "insight.gradients"}
 LAYERS = [MATHEMATICS | WORDS, DATA, WORK, ESTIMATORS]
 OUTER = len(LAYERS)
 
