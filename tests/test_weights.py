@@ -158,6 +158,13 @@ def test_the_smallest_norm_respects_non_negativity():
     assert_allclose(solve_weights(*column(-1, 10, 11, 12)).weights, [*on_the_first_three, 0], atol=1e-12)
 
 
+def test_settling_a_tie_leaves_no_specialist_with_a_weight_of_rounding_size():
+    for seed in range(20):
+        for kind in ("collinear", "near_duplicates", "fewer_rows_than_specialists"):
+            weights = solve_weights(*squared_problem(seed, kind, 12)[:2]).weights
+            assert np.all((weights == 0) | (weights > 1e-12))
+
+
 def test_perfect_specialists_share_the_weight_and_leave_nothing_to_gain():
     solution = solve_weights(*column(0, 2, 0, -2))
     assert solution.weights.tolist() == [0.5, 0, 0.5, 0]

@@ -301,7 +301,7 @@ def smallest_norm(matrix: Floats, alpha: Floats, active: Indices, count: Floats)
             return alpha
         b = b - N @ residual[:-1] / residual[-1]
     result = np.zeros_like(alpha)
-    result[active] = np.maximum(b * root, 0.0)
+    result[active] = np.where(b * root > 1e-13 * ones, b * root, 0.0)  # no specialist lives on rounding alone
     return _normalised(result)
 
 
