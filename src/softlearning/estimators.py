@@ -13,6 +13,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
     _check_sample_weight,
+    assert_all_finite,
     check_consistent_length,
     check_is_fitted,
     column_or_1d,
@@ -69,7 +70,7 @@ class SoftLearning(BaseEstimator):
         data = self._admit_training(X, y, sample_weight)
         library = resolve(self.library, self._task)
         stratify = self._task == "classification"
-        splits = make_folds(self.cv, data.y, stratify=stratify, groups=groups, seed=data.seed, X=data.X)
+        splits = make_folds(self.cv, data.y, stratify=stratify, groups=groups, seed=data.seed, X=data.X, live=data.live)
         return self._learn(library, data, splits, self._resources(start))
 
     def _learn(self, library: Library, data: Data, splits, resources, known=None, team=None):
@@ -256,18 +257,19 @@ class SoftLearning(BaseEstimator):
         """Check the input, learn its schema, encode the target."""
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
-        self._mixed = is_table(X)  # a table of mixed columns is matched by name; numbers follow scikit-learn's rules
+        # a table of mixed columns is matched by name; numbers follow scikit-learn's rules unless kinds are told
+        self._mixed = is_table(X) or self.kinds is not None
         if self._mixed:
             validate_data(self, X, skip_check_array=True)
         else:
             X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, ensure_all_finite="allow-nan")
-        self._schema = understand(X)
+        self._schema = understand(X, self.kinds)
         table = admit(self._schema, X)
         y = column_or_1d(y, warn=True)
         check_consistent_length(table, y)
-        codes, target = self._encode(y)
         if sample_weight is not None:
             sample_weight = _check_sample_weight(sample_weight, table, dtype=np.float64, ensure_non_negative=True)
+        codes, target = self._encode(y, None if sample_weight is None else sample_weight > 0)
         return Data(table, codes, target, sample_weight, self._schema, self._task, self._seed())
 
     def _admit(self, X):
@@ -319,6 +321,9 @@ class SoftClassifier(ClassifierMixin, SoftLearning):
         One temperature a specialist, learnt from its out-of-fold probabilities before the weights.
     cv : None, int, splitter or list of (train, test), default=None
         None: 5 folds up to 2,000 rows, else 3, stratified and shuffled.
+    kinds : dict or None, default=None
+        Column name -> kind ("numeric", "category", "datetime", "text", "identifier", ..) where the guess is overruled.
+        A dict, even an empty one, has a table of numbers alone understood column by column as well.
     refit : bool, default=True
         Fit what earned weight on all rows; False averages the models of the folds instead.
     time_limit : float, default=None
@@ -377,6 +382,7 @@ class SoftClassifier(ClassifierMixin, SoftLearning):
         loss="squared",
         calibrate=True,
         cv=None,
+        kinds=None,
         refit=True,
         time_limit=None,
         memory_limit=None,
@@ -390,6 +396,7 @@ class SoftClassifier(ClassifierMixin, SoftLearning):
         self.loss = loss
         self.calibrate = calibrate
         self.cv = cv
+        self.kinds = kinds
         self.refit = refit
         self.time_limit = time_limit
         self.memory_limit = memory_limit
@@ -442,14 +449,17 @@ class SoftClassifier(ClassifierMixin, SoftLearning):
         quantile = calibrate_set(probability, label, coverage, per_class=per_class, sample_weight=weight)
         return predict_set(self.predict_proba(X), quantile)
 
-    def _encode(self, y):
-        check_classification_targets(y)
+    def _encode(self, y, counts=None):
+        if np.asarray(y).dtype.kind == "f":
+            assert_all_finite(y, input_name="y")
         if pd.isna(pd.Series(y)).any():
-            raise ValueError("y has missing values: leave out these rows, or give them a label")
-        self.classes_, codes = np.unique(y, return_inverse=True)
+            raise ValueError("Input y contains NaN: leave out these rows, or give them a label")
+        check_classification_targets(y)
+        self.classes_ = np.unique(y if counts is None else y[counts])
         if len(self.classes_) < 2:
             raise ValueError(f"y has one class only, {self.classes_[0]!r}: there is nothing to tell apart")
-        return codes, np.eye(len(self.classes_))[codes]
+        codes = self._encode_again(y)
+        return codes, (codes[:, None] == np.arange(len(self.classes_))).astype(float)
 
     def _encode_again(self, y):
         position = {label: code for code, label in enumerate(self.classes_.tolist())}
@@ -497,6 +507,7 @@ class SoftRegressor(RegressorMixin, SoftLearning):
         rule="simplex",
         loss="squared",
         cv=None,
+        kinds=None,
         refit=True,
         time_limit=None,
         memory_limit=None,
@@ -509,6 +520,7 @@ class SoftRegressor(RegressorMixin, SoftLearning):
         self.rule = rule
         self.loss = loss
         self.cv = cv
+        self.kinds = kinds
         self.refit = refit
         self.time_limit = time_limit
         self.memory_limit = memory_limit
@@ -538,7 +550,7 @@ class SoftRegressor(RegressorMixin, SoftLearning):
         quantile = calibrate_interval(mean[:, 0], y, scale(V), coverage, sample_weight=weight)
         return interval(blend(P, alpha)[:, 0], scale(disagreement(P, alpha)), quantile)
 
-    def _encode(self, y):
+    def _encode(self, y, counts=None):
         y = np.asarray(y)
         if y.dtype.kind not in "biuf":
             try:
