@@ -35,6 +35,8 @@ def is_table(X: Any) -> bool:
 
 def is_frame(X: Any) -> bool:
     """Whether X is an eager frame of pandas, polars or another library that narwhals knows."""
+    if isinstance(X, pd.DataFrame):
+        return True
     if isinstance(X, np.ndarray | list | tuple):
         return False
     native: Any = nw.from_native(X, pass_through=True)
@@ -139,7 +141,7 @@ def _checked_array(X: Any, least_rows: int) -> np.ndarray:
     array = check_array(
         X, dtype=np.float64, order="C", ensure_all_finite=False, ensure_min_samples=least_rows, input_name="X"
     )
-    bad = _first_infinity(array)
+    bad = first_infinity(array)
     if bad is not None:
         raise ValueError(f"Input X contains infinity: row {bad[0]}, column {bad[1]}; give a number, or NaN for missing")
     return array
@@ -156,7 +158,8 @@ def _suspects(array: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
             yield start, block
 
 
-def _first_infinity(array: np.ndarray) -> tuple[int, int] | None:
+def first_infinity(array: np.ndarray) -> tuple[int, int] | None:
+    """Row and column of the first infinity, if any."""
     for start, block in _suspects(array):
         rows, columns = np.nonzero(np.isinf(block))
         if len(rows):

@@ -109,6 +109,8 @@ def fit_view(
         matrix = _fit_columns(view, schema, X, _target(y, task), seed)
     if name != "native":
         matrix = _fit_gaps(view, matrix)
+    if name == "ordinal" and schema.missing and matrix is X:
+        matrix = X.copy()  # held-out rows may have gaps: "nothing to do" would be wrong for them
     if name == "scaled":
         matrix = _fit_scale(view, matrix, sample_weight, overwrite=matrix is not X)
     return view, matrix
@@ -319,64 +321,78 @@ NGRAMS = (3, 4, 5)
 
 
 def _fit_text(column: pd.Series, name: str, seed: int) -> dict[str, Any]:
-    """Inverse document frequencies and the leading right singular vectors of the TF-IDF matrix."""
-    texts = column.iloc[:: -(-len(column) // SAMPLE_ROWS) or 1]
-    counts = ngram_counts(texts)
-    idf = np.log((1 + len(texts)) / (1 + counts.getnnz(axis=0))) + 1.0
-    weights = _tf_idf(counts, idf)
-    k = max(1, min(COMPONENTS, len(texts) - 1))
+    """Inverse document frequencies of n-grams and the leading right singular vectors of the TF-IDF matrix."""
+    occurrences, words = _words(column.iloc[:: -(-len(column) // SAMPLE_ROWS) or 1])
+    counts = ngram_counts(words)
+    n = occurrences.shape[0]
+    idf = np.log((1 + n) / (1 + (occurrences @ counts).getnnz(axis=0))) + 1.0
+    weighted, length = _weigh(counts, idf)
+    rows = (occurrences @ weighted).tocsr()
+    rows.data /= np.repeat(_lengths(occurrences, length), np.diff(rows.indptr))
     with threadpool_limits(1):  # the same numbers whatever the machine; small products lose by threads
-        _, _, vectors = randomized_svd(weights, k, n_iter=4, random_state=seed)
+        _, _, vectors = randomized_svd(rows, max(1, min(COMPONENTS, n - 1)), n_iter=4, random_state=seed)
     return {"name": name, "idf": idf, "components": np.ascontiguousarray(vectors.T)}
 
 
 def text_components(column: pd.Series, idf: np.ndarray, components: np.ndarray) -> np.ndarray:
-    """(n, k) TF-IDF rows in the directions of `components`."""
-    return _tf_idf(ngram_counts(column), idf) @ components
+    """(n, k) texts in the directions of `components`.
 
-
-def _tf_idf(counts: sp.csr_matrix, idf: np.ndarray) -> sp.csr_matrix:
-    """Rows of (1 + log count) idf, of length one (zero for an empty text)."""
-    weights = counts.copy()
-    weights.data = (1.0 + np.log(weights.data)) * idf[weights.indices]
-    lengths = np.sqrt(np.asarray(weights.multiply(weights).sum(axis=1)).ravel())
-    lengths[lengths == 0] = 1.0
-    weights.data /= np.repeat(lengths, np.diff(weights.indptr))
-    return weights
-
-
-def ngram_counts(column: pd.Series) -> sp.csr_matrix:
-    """(n, BUCKETS) hashed counts of the character 3- to 5-grams that lie within a word and its blanks.
-
-    All texts stand in one array of code points, and a rolling hash of every position is one expression.
+    n-grams lie within a word, so a text is the sum of its words: each word is projected once.
     """
-    texts = [
-        f" {' '.join(text[:LONGEST_TEXT].lower().split())} " if isinstance(text, str) else " "
-        for text in column.to_numpy(object)
-    ]
-    points = np.frombuffer("".join(texts).encode("utf-32-le", "replace"), dtype=np.uint32)
-    row = np.repeat(np.arange(len(texts), dtype=np.int32), [len(text) for text in texts])
-    blank = points == ord(" ")
-    rows, buckets = [], []
-    for n in NGRAMS:
-        start = _ngram_starts(row, blank, n)
-        rows.append(row[start])
-        buckets.append(_hash(points, start, n))
-    row_all, bucket_all = np.concatenate(rows), np.concatenate(buckets)
-    ones = np.ones(len(row_all))
-    counts = sp.csr_matrix((ones, (row_all, bucket_all)), shape=(len(texts), BUCKETS))
+    occurrences, words = _words(column)
+    weighted, length = _weigh(ngram_counts(words), idf)
+    return (occurrences @ (weighted @ components)) / _lengths(occurrences, length)[:, None]
+
+
+def _words(column: pd.Series) -> tuple[sp.csr_matrix, list[str]]:
+    """(n, words) how often each text holds each word, and the words."""
+    index: dict[str, int] = {}
+    positions: list[int] = []
+    ends = [0]
+    for text in column.to_numpy(object):
+        if isinstance(text, str):
+            positions += [index.setdefault(word, len(index)) for word in text[:LONGEST_TEXT].lower().split()]
+        ends.append(len(positions))
+    shape = (len(ends) - 1, max(1, len(index)))
+    occurrences = sp.csr_matrix((np.ones(len(positions)), positions, ends), shape=shape)
+    occurrences.sum_duplicates()
+    return occurrences, list(index) or [""]
+
+
+def _weigh(counts: sp.csr_matrix, idf: np.ndarray) -> tuple[sp.csr_matrix, np.ndarray]:
+    """Counts times idf, and the squared length of each word."""
+    weighted = counts.copy()
+    weighted.data *= idf[weighted.indices]
+    return weighted, np.asarray(weighted.multiply(weighted).sum(axis=1)).ravel()
+
+
+def _lengths(occurrences: sp.csr_matrix, length: np.ndarray) -> np.ndarray:
+    """Length of each text, were all its words orthogonal; 1 for an empty one."""
+    total = np.sqrt(occurrences @ length)
+    return np.where(total == 0, 1.0, total)
+
+
+def ngram_counts(words: Sequence[str]) -> sp.csr_matrix:
+    """(words, BUCKETS) hashed counts of the character 3- to 5-grams of each word with a blank on either side.
+
+    All words stand in one array of code points, and the hash of every position is one expression.
+    """
+    padded = [f" {word} " for word in words]
+    points = np.frombuffer("".join(padded).encode("utf-32-le", "replace"), dtype=np.uint32)
+    owner = np.repeat(np.arange(len(padded), dtype=np.int32), [len(word) for word in padded])
+    starts = [_ngram_starts(owner, n) for n in NGRAMS]
+    rows = np.concatenate([owner[start] for start in starts])
+    buckets = np.concatenate([_hash(points, start, n) for start, n in zip(starts, NGRAMS)])
+    counts = sp.csr_matrix((np.ones(len(rows)), (rows, buckets)), shape=(len(words), BUCKETS))
     counts.sum_duplicates()
     return counts
 
 
-def _ngram_starts(row: np.ndarray, blank: np.ndarray, n: int) -> np.ndarray:
-    """Positions where n characters of one text begin, without a blank in between."""
-    if len(row) < n:
+def _ngram_starts(owner: np.ndarray, n: int) -> np.ndarray:
+    """Positions where n characters of one word begin."""
+    if len(owner) < n:
         return np.empty(0, dtype=np.intp)
-    inner = np.zeros(len(row) - n + 1, dtype=bool)
-    for k in range(1, n - 1):
-        inner |= blank[k : len(row) - n + 1 + k]
-    return np.flatnonzero(~inner & (row[: len(row) - n + 1] == row[n - 1 :]))
+    return np.flatnonzero(owner[: len(owner) - n + 1] == owner[n - 1 :])
 
 
 def _hash(points: np.ndarray, start: np.ndarray, n: int) -> np.ndarray:

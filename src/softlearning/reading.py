@@ -8,7 +8,6 @@ import gzip
 import io
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
@@ -16,6 +15,7 @@ import numpy as np
 import pandas as pd
 
 from softlearning.cells import PATTERNS, number_style, parse_number, read_cells
+from softlearning.messages import nearest
 
 ARROW_ENDINGS = (".parquet", ".pq", ".feather", ".arrow", ".ipc")
 
@@ -38,8 +38,8 @@ def _check_file(path: Path) -> None:
     if path.is_dir():
         raise ValueError(f"{path} is a folder, not a table")
     if not path.exists():
-        near = get_close_matches(path.name, [p.name for p in path.parent.glob("*")], n=1)
-        raise ValueError(f"there is no file {path}" + (f" (did you mean {near[0]!r}?)" if near else ""))
+        beside = sorted(p.name for p in path.parent.glob("*"))
+        raise ValueError(f"there is no file {path}; {nearest(path.name, beside, most=5)}")
     if path.stat().st_size == 0:
         raise ValueError(f"{path} is empty")
 

@@ -13,7 +13,6 @@ import re
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from difflib import get_close_matches
 from functools import cached_property
 from typing import Any, cast
 
@@ -34,12 +33,14 @@ from softlearning.cells import (
 from softlearning.containers import (
     checked_sparse,
     count_gaps,
+    first_infinity,
     frame_or_array,
     has_names,
     is_frame,
     is_table,
     numbered_frame,
 )
+from softlearning.messages import nearest
 from softlearning.reading import read_table
 
 __all__ = [
@@ -72,6 +73,8 @@ NUMBERS = ("numeric", "boolean")  # kinds held as float64
 
 LOW_CARDINALITY = 20  # up to here a category is one-hot material
 MAX_CATEGORIES = 10_000  # rarer categories share the bucket of the unseen
+WIDE = 1000  # frames of floats with more columns are looked at all at once
+SAME, EMPTY = "every cell is the same", "every cell is missing"
 ENOUGH_ROWS = 20  # fewer rows cannot tell an identifier from a measurement
 
 
@@ -185,10 +188,11 @@ def understand(X: Any, kinds: Mapping[str, str] | None = None) -> Schema:
 
 def _understand_frame(frame: pd.DataFrame, kinds: dict[str, str], named: bool) -> Schema:
     _check_kinds(kinds, list(frame.columns))
-    columns = tuple(
-        _understand_column(read_cells(frame.iloc[:, j], name), name, kinds.get(name))
-        for j, name in enumerate(frame.columns)
-    )
+    if not kinds and _is_wide(frame):
+        columns = _understand_wide(frame)
+    else:
+        series = cast(Iterable[tuple[str, pd.Series]], frame.items())
+        columns = tuple(_understand_column(read_cells(s, name), name, kinds.get(name)) for name, s in series)
     kept = [column for column in columns if column.kept]
     if not kept:
         reasons = "; ".join(f"`{c.name}`: {c.reason}" for c in columns[:5])
@@ -198,19 +202,46 @@ def _understand_frame(frame: pd.DataFrame, kinds: dict[str, str], named: bool) -
     return Schema(form, len(frame), frame.shape[1], missing, named, columns)
 
 
+def _is_wide(frame: pd.DataFrame) -> bool:
+    """Many columns and all of them floats: worth looking at all at once."""
+    return frame.shape[1] > WIDE and all(dtype == np.float64 for dtype in frame.dtypes)
+
+
+def _understand_wide(frame: pd.DataFrame) -> tuple[Column, ...]:
+    """What `_guess` says of float columns, without a loop over their cells."""
+    data = frame.to_numpy()
+    _refuse_infinity(data, frame.columns)
+    missing = np.isnan(data).sum(axis=0)
+    low, high = np.fmin.reduce(data, axis=0), np.fmax.reduce(data, axis=0)
+    same = (low == high) & (missing == 0) & (len(data) > 1)
+    reasons = {"numeric": "stored as numbers", "constant": SAME, "all_missing": EMPTY}
+    kinds = np.where(missing == len(data), "all_missing", np.where(same, "constant", "numeric")).tolist()
+    facts = zip(frame.columns, kinds, missing.tolist(), low.tolist(), high.tolist())
+    return tuple(
+        Column(name, kind, reasons[kind], gaps, low=lo, high=hi)
+        if kind == "numeric"
+        else Column(name, kind, reasons[kind], gaps, distinct=1 if kind == "constant" else None)
+        for name, kind, gaps, lo, hi in facts
+    )
+
+
+def _refuse_infinity(data: np.ndarray, names: Any) -> None:
+    bad = first_infinity(data)
+    if bad is not None:
+        raise ValueError(_infinity(names[bad[1]], bad[0]))
+
+
+def _infinity(name: str, row: int) -> str:
+    return f"column `{name}`, row {row}: infinity; give a number or leave the cell empty"
+
+
 def _check_kinds(kinds: Mapping[str, str], names: Sequence[str]) -> None:
     for name, kind in kinds.items():
         if name not in names:
-            raise ValueError(f"kinds names {name!r}, which is no column of the table{_nearest(name, names)}")
+            raise ValueError(f"kinds names {name!r}, which is no column of the table; {nearest(name, names)}")
         base = str(kind).split(":")[0]
         if base not in KINDS:
-            known = ", ".join(KINDS)
-            raise ValueError(f"kinds[{name!r}] = {kind!r}; a kind is one of {known}{_nearest(base, KINDS)}")
-
-
-def _nearest(name: str, names: Iterable[str]) -> str:
-    near = get_close_matches(str(name), [str(n) for n in names], n=1, cutoff=0.5)
-    return f" (did you mean {near[0]!r}?)" if near else ""
+            raise ValueError(f"kinds[{name!r}] is {kind!r}, which is no kind of column; {nearest(base, KINDS)}")
 
 
 def _understand_column(cells: Cells, name: str, asked: str | None) -> Column:
@@ -226,11 +257,11 @@ def _understand_column(cells: Cells, name: str, asked: str | None) -> Column:
 
 def _guess(cells: Cells, name: str) -> Column:
     if cells.missing == cells.rows:
-        return Column(name, "all_missing", "every cell is missing", missing=cells.missing)
+        return Column(name, "all_missing", EMPTY, missing=cells.missing)
     if cells.form == "values":
         return _guess_values(cells, name)
     if _is_constant(cells):
-        return Column(name, "constant", "every cell is the same", distinct=1)
+        return Column(name, "constant", SAME, distinct=1)
     if cells.form == "time":
         return _as_date(cells, name, "stored as dates")
     if cells.whole and (reason := _row_number(cells.data, name)):
@@ -243,7 +274,7 @@ def _guess_values(cells: Cells, name: str) -> Column:
     """Strings and mixed objects: numbers, dates, true/false, identifiers, text, categories, in this order."""
     words = cells.filled
     if _is_constant(cells):
-        return Column(name, "constant", "every cell is the same", distinct=1)
+        return Column(name, "constant", SAME, distinct=1)
     if cells.categorical:
         return _as_category(cells, name, "stored as a category")
     if style := number_style(words):
@@ -386,7 +417,7 @@ def _admit_array(schema: Schema, data: np.ndarray | pd.DataFrame) -> np.ndarray:
     if isinstance(data, np.ndarray):
         return data
     columns = [Column(name, "numeric") for name in data.columns]
-    cells = (read_cells(data.iloc[:, j], column.name) for j, column in enumerate(columns))
+    cells = (read_cells(series, str(name)) for name, series in data.items())
     return _stack(len(data), schema.width, map(_read_numbers, cells, columns))
 
 
@@ -406,18 +437,22 @@ def _named_by_position(schema: Schema, data: np.ndarray | pd.DataFrame) -> pd.Da
 
 
 def _admit_frame(schema: Schema, frame: pd.DataFrame) -> np.ndarray | pd.DataFrame:
-    present = {name: j for j, name in enumerate(frame.columns)}
-    _check_present(schema, present)
-    columns = (_cast(c, read_cells(frame.iloc[:, present[c.name]], c.name)) for c in schema.kept)
+    _check_present(schema, dict.fromkeys(frame.columns))
+    if schema.form == "array" and _is_wide(frame) and all(c.kind == "numeric" for c in schema.kept):
+        data = np.ascontiguousarray(frame[list(schema.names)].to_numpy())
+        _refuse_infinity(data, schema.names)
+        return data
+    series = dict(frame.items())
+    columns = (_cast(c, read_cells(series[c.name], c.name)) for c in schema.kept)
     if schema.form == "array":
         return _stack(len(frame), len(schema.kept), columns)
     return pd.DataFrame(dict(zip(schema.names, columns)), copy=False)
 
 
-def _check_present(schema: Schema, present: Mapping[str, int]) -> None:
+def _check_present(schema: Schema, present: Mapping[Any, Any]) -> None:
     absent = [name for name in schema.names if name not in present]
     if absent:
-        listed = ", ".join(f"`{name}`{_nearest(name, present)}" for name in absent[:5])
+        listed = ", ".join(f"`{name}` ({nearest(name, present)})" for name in absent[:5])
         more = f" and {len(absent) - 5} more" if len(absent) > 5 else ""
         raise ValueError(f"{len(absent)} column(s) missing: {listed}{more}")
     known = {column.name for column in schema.columns}
@@ -453,11 +488,19 @@ def _read_numbers(cells: Cells, column: Column) -> np.ndarray:
     else:
         _check_unit(cells, column)
         data = cells.data if cells.form != "time" else np.full(cells.rows, np.nan)
-    _refuse(column, data, np.isinf(data), "infinity; give a number or leave the cell empty")
+    bad = np.isinf(data)
+    if bad.any():
+        raise ValueError(_infinity(column.name, int(bad.argmax())))
     if column.kind == "boolean":
-        other = ~(np.isnan(data) | (data == 0) | (data == 1))
-        _refuse(column, data, other, "neither true nor false")
+        _check_flags(data, column.name)
     return data
+
+
+def _check_flags(data: np.ndarray, name: str) -> None:
+    other = ~(np.isnan(data) | (data == 0) | (data == 1))
+    if other.any():
+        row = int(other.argmax())
+        raise ValueError(f"column `{name}`, row {row}: {data[row]:g} is neither true nor false")
 
 
 def _check_unit(cells: Cells, column: Column) -> None:
@@ -467,12 +510,6 @@ def _check_unit(cells: Cells, column: Column) -> None:
     if given != wanted and cells.missing < cells.rows:
         words = {"span": "durations", "number": "numbers", "time": "dates"}
         raise ValueError(f"column `{column.name}`: holds {words[given]}, and {words[wanted]} are expected")
-
-
-def _refuse(column: Column, data: np.ndarray, bad: np.ndarray, why: str) -> None:
-    if bad.any():
-        row = int(bad.argmax())
-        raise ValueError(f"column `{column.name}`, row {row}: {data[row]} is {why}")
 
 
 def _numbers_from_words(cells: Cells, column: Column) -> np.ndarray:
