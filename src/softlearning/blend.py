@@ -75,13 +75,12 @@ def refit(
     new = Library(tuple(s for s in chosen if s.name not in old))
     with Scratch(shared=elsewhere(resources.n_jobs, isolated(new, resources))) as scratch:
         source = Source(data, scratch)
-        everything = np.arange(data.rows)
         tasks = [
             Task(
                 s.name,
                 "refit",
                 fit_whole,
-                (prepared_work(s, source, "refit", crossed, everything)[0],),
+                (prepared_work(s, source, "refit", crossed, data.live)[0],),
                 cost=s.cost,
             )
             for s in new

@@ -41,6 +41,11 @@ class Data:
     def rows(self) -> int:
         return len(self.y)
 
+    @property
+    def live(self) -> np.ndarray:
+        """The rows that count: a row of weight 0 is as if it were not there."""
+        return np.arange(self.rows) if self.weight is None else np.flatnonzero(self.weight > 0)
+
     def without_table(self) -> Data:
         """The target alone, which is all that weights need."""
         return replace(self, X=None)

@@ -143,12 +143,15 @@ def weight_argument(estimator, weight: np.ndarray) -> dict[str, np.ndarray]:
 def predict_tensor(estimator, X, classes: int) -> np.ndarray:
     """(n, C) probabilities over all classes, or (n, 1) predictions; checked, since a wrong one would be believed."""
     rows = X.shape[0]
-    if classes == 1:
-        prediction = np.asarray(estimator.predict(X), dtype=float)
-        return finite(prediction[:, None] if prediction.ndim == 1 else prediction, rows, 1)
-    if hasattr(estimator, "predict_proba"):
-        return probabilities(np.asarray(estimator.predict_proba(X), dtype=float), estimator.classes_, rows, classes)
-    return probabilities(np.eye(classes)[np.asarray(estimator.predict(X), dtype=int)], range(classes), rows, classes)
+    with np.errstate(all="ignore"):  # what overflows inside shows in the numbers, which are checked below
+        if classes == 1:
+            prediction = np.asarray(estimator.predict(X), dtype=float)
+            return finite(prediction[:, None] if prediction.ndim == 1 else prediction, rows, 1)
+        if hasattr(estimator, "predict_proba"):
+            given, known = np.asarray(estimator.predict_proba(X), dtype=float), estimator.classes_
+        else:
+            given, known = np.eye(classes)[np.asarray(estimator.predict(X), dtype=int)], range(classes)
+    return probabilities(given, known, rows, classes)
 
 
 def probabilities(given: np.ndarray, known, rows: int, classes: int) -> np.ndarray:

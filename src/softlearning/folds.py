@@ -13,7 +13,7 @@ Split = tuple[np.ndarray, np.ndarray]
 LARGE = 2_000  # rows above which the paper takes three folds instead of five
 
 
-def make_folds(cv, y, *, stratify: bool, groups=None, seed: int = 42, X=None) -> list[Split]:
+def make_folds(cv, y, *, stratify: bool, groups=None, seed: int = 42, X=None, live=None) -> list[Split]:
     """List of (train, test) row numbers.
 
     Parameters
@@ -26,20 +26,27 @@ def make_folds(cv, y, *, stratify: bool, groups=None, seed: int = 42, X=None) ->
         Whether y holds classes.
     groups : array (n,) or None
         Rows of a group are never split between train and test by the rules that are ours.
+    live : array of row numbers or None
+        The rows that count, all by default; the others are neither trained on nor held out.
     """
     n = len(y)
-    if n < 2:
-        raise ValueError(f"cross-fitting needs at least 2 rows, the table has {n} sample(s)")
+    live = np.arange(n) if live is None else live
+    if len(live) < 2:
+        raise ValueError(f"cross-fitting needs at least 2 rows, the table has {len(live)} sample(s)")
+    if groups is not None and len(groups) != n:
+        raise ValueError(f"groups has {len(groups)} entries, the table has {n} rows")
     if cv is None or isinstance(cv, int | np.integer):
-        number = (5 if n <= LARGE else 3) if cv is None else int(cv)
-        splits = own_rule(number, y, stratify, groups, seed, asked=cv is not None)
-    elif hasattr(cv, "split") and not isinstance(cv, str | bytes):
+        number = (5 if len(live) <= LARGE else 3) if cv is None else int(cv)
+        own = None if groups is None else np.asarray(groups)[live]
+        parts = own_rule(number, y[live], stratify, own, seed, asked=cv is not None)
+        return [(live[train], live[test]) for train, test in parts]
+    if hasattr(cv, "split") and not isinstance(cv, str | bytes):
         splits = list(cv.split(np.zeros((n, 1)) if X is None else X, y, groups))
     elif isinstance(cv, Iterable) and not isinstance(cv, str | bytes):
         splits = list(cv)
     else:
         raise TypeError(f"cv is {cv!r}; give None, a number of folds, a splitter or a list of (train, test) rows")
-    return [checked(split, n, number) for number, split in enumerate(nonempty(splits))]
+    return [checked(split, n, number, live) for number, split in enumerate(nonempty(splits))]
 
 
 def own_rule(number: int, y, stratify: bool, groups, seed: int, *, asked: bool) -> list[Split]:
@@ -60,8 +67,6 @@ def own_rule(number: int, y, stratify: bool, groups, seed: int, *, asked: bool) 
 
 
 def grouped(number: int, y, stratify: bool, groups, seed: int, *, asked: bool) -> list[Split]:
-    if len(groups) != len(y):
-        raise ValueError(f"groups has {len(groups)} entries, the table has {len(y)} rows")
     distinct = len(np.unique(groups))
     if distinct < 2:
         raise ValueError("groups holds one group only: nothing can be held out")
@@ -74,14 +79,14 @@ def grouped(number: int, y, stratify: bool, groups, seed: int, *, asked: bool) -
         return list(kind(number, shuffle=True, random_state=seed).split(np.zeros(len(y)), y, groups))
 
 
-def nonempty(splits: list) -> list:
-    if not splits:
-        raise ValueError("cv gives no split")
-    return splits
+def nonempty(part):
+    if not len(part):
+        raise ValueError("cv gives no split, or one without rows that count")
+    return part
 
 
-def checked(split, n: int, number: int) -> Split:
-    """Row numbers of one split, refused when out of range, empty or overlapping."""
+def checked(split, n: int, number: int, live: np.ndarray) -> Split:
+    """Row numbers of one split that are live, refused when out of range, empty or overlapping."""
     if not (isinstance(split, tuple | list) and len(split) == 2):
         raise ValueError(f"split {number} of cv is not a pair (train, test)")
     train, test = (row_numbers(part, n, number) for part in split)
@@ -89,7 +94,9 @@ def checked(split, n: int, number: int) -> Split:
         raise ValueError(
             f"split {number} of cv has rows both in train and in test: its predictions would not be honest"
         )
-    return train, test
+    if len(live) == n:
+        return train, test
+    return nonempty(train[np.isin(train, live)]), nonempty(test[np.isin(test, live)])
 
 
 def row_numbers(part, n: int, number: int) -> np.ndarray:

@@ -96,6 +96,9 @@ class Specialist:
         if (self.level == 2) != self.needs.startswith("predictions"):
             raise ValueError(f"{self.name!r}: a row of level 2, and no other, needs 'predictions'")
 
+    def __repr__(self) -> str:
+        return f"Specialist({self.name!r}, {self.family!r})"
+
 
 @dataclass(frozen=True)
 class Prototype:
@@ -131,6 +134,9 @@ class Library:
     @property
     def names(self) -> tuple[str, ...]:
         return tuple(s.name for s in self.specialists)
+
+    def __repr__(self) -> str:
+        return f"Library({', '.join(self.names)})"
 
     def __iter__(self) -> Iterator[Specialist]:
         return iter(self.specialists)
