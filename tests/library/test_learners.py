@@ -8,12 +8,13 @@ from sklearn.datasets import load_breast_cancer, load_digits, load_iris
 from sklearn.metrics import log_loss
 from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import StandardScaler
-from sklearn.svm import SVC
+from sklearn.svm import SVC, SVR
 
 from softlearning.library.learners import (
     CapCategories,
     CodesToFrame,
     PlattSVC,
+    ScaledTarget,
     couple,
     inner_folds,
     platt_sigmoid,
@@ -81,3 +82,17 @@ def test_codes_become_whole_numbers_and_gaps_a_code_of_their_own():
     frame = CodesToFrame((1,)).transform(np.array([[0.5, 2.0], [1.5, np.nan]]))
     assert frame[1].tolist() == [2, -1]
     assert frame[0].dtype == float
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_scaled_target_makes_the_unit_of_y_immaterial(rng, weighted):
+    X, y = rng.normal(size=(60, 3)), rng.normal(size=60)
+    weight = rng.uniform(0.5, 2, size=60) if weighted else None
+    metres = ScaledTarget(SVR()).fit(X, y, sample_weight=weight).predict(X)
+    millimetres = ScaledTarget(SVR()).fit(X, 1000 * y + 5, sample_weight=weight).predict(X)
+    assert_allclose(millimetres, 1000 * metres + 5, rtol=1e-3, atol=1)  # the solver of SVR stops at a tolerance
+
+
+def test_a_constant_target_is_predicted_as_it_is(rng):
+    X = rng.normal(size=(20, 2))
+    assert_allclose(ScaledTarget(SVR()).fit(X, np.full(20, 7.0)).predict(X), 7.0)

@@ -6,7 +6,7 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression, Ridge
 
 from softlearning import Library, Specialist
-from softlearning.library import Shape, classifiers, regressors, resolve
+from softlearning.library import Shape, classifiers, every_row, regressors, resolve
 from softlearning.library import rows as make
 
 CLASSIFICATION = Shape("classification", rows=300, columns=10, classes=3, rarest=100)
@@ -19,13 +19,23 @@ def test_the_papers_libraries_have_15_and_16_rows_of_six_families():
     assert {s.family for s in classifiers("paper")} == {s.family for s in regressors("paper")} == families
 
 
+@pytest.mark.parametrize("shape", [CLASSIFICATION, REGRESSION], ids=lambda shape: shape.task)
+def test_every_row_makes_an_estimator(shape):
+    assert all(hasattr(specialist.make(shape), "fit") for specialist in every_row(shape.task))
+
+
 @pytest.mark.parametrize("library", [classifiers, regressors])
 @pytest.mark.parametrize("name", ["paper", "fast", "default"])
-def test_every_row_makes_an_estimator(library, name):
-    shape = CLASSIFICATION if library is classifiers else REGRESSION
-    for specialist in library(name):
-        if specialist.level == 1:
-            assert hasattr(specialist.make(shape), "fit")
+def test_every_named_library_is_made_of_rows_that_ship(library, name):
+    rows = every_row("classification" if library is classifiers else "regression")
+    assert all(specialist in tuple(rows) for specialist in library(name))
+
+
+def test_wide_tables_are_narrowed_before_covariances_and_products():
+    wide = Shape("classification", 300, 4096, 3, 100)
+    assert make.qda(wide)[0].n_components == 100
+    assert make.quadratic(wide)[0].n_components == 40
+    assert len(make.qda(CLASSIFICATION)) == 1
 
 
 def test_the_papers_parameters():

@@ -13,9 +13,22 @@ from softlearning.library import rows
 from softlearning.library.specialist import Library, Prototype, Shape, Specialist, as_rows
 from softlearning.messages import nearest
 
-__all__ = ["Library", "Prototype", "Shape", "Specialist", "classifiers", "dummy_row", "regressors", "resolve"]
+__all__ = [
+    "Library",
+    "Prototype",
+    "Shape",
+    "Specialist",
+    "classifiers",
+    "dummy_row",
+    "every_row",
+    "regressors",
+    "resolve",
+]
 
 KERNEL_LIMIT = "the time of a kernel machine grows with the square of the rows"
+CUBE = "the time of a Gaussian process grows with the cube of the rows"
+SMALL_NETWORK = {"layers": (64, 32), "batch": 32, "epochs": 200}
+LARGE_NETWORK = {"layers": (256, 128, 64), "batch": 256, "epochs": 300}
 
 row = partial(Specialist, trusted=True)
 flat = partial(row, piecewise_constant=True)
@@ -33,8 +46,8 @@ CLASSIFIERS = (
     flat("catboost",       "tree",          rows.catboost,       needs="native",  cost=150, sparse=False),
     flat("adaboost",       "tree",          rows.adaboost,       needs="ordinal", cost=15),
     row("svm_rbf",         "kernel",        rows.svm_rbf,        max_rows=2_000, reason=KERNEL_LIMIT, cost=5),
-    row("mlp_small",       "neural",        partial(rows.mlp, layers=(64, 32), batch=32, epochs=200),         cost=30),
-    row("mlp_large",       "neural",        partial(rows.mlp, layers=(256, 128, 64), batch=256, epochs=300),  cost=30),
+    row("mlp_small",       "neural",        partial(rows.mlp, **SMALL_NETWORK),         cost=30),
+    row("mlp_large",       "neural",        partial(rows.mlp, **LARGE_NETWORK),  cost=30),
     row("naive_bayes",     "complementary", rows.naive_bayes,                     cost=0.2, sparse=False),
     row("spline_logistic", "complementary", rows.spline,                          cost=4, sparse=False),
 )
@@ -53,15 +66,41 @@ REGRESSORS = (
     flat("catboost",       "tree",          rows.catboost,       needs="native",  cost=30, sparse=False),
     flat("adaboost",       "tree",          rows.adaboost,       needs="ordinal", cost=15),
     row("svr_rbf",         "kernel",        rows.svr_rbf,        max_rows=2_000, reason=KERNEL_LIMIT, cost=2),
-    row("mlp_small",       "neural",        partial(rows.mlp, layers=(64, 32), batch=32, epochs=200),         cost=80),
-    row("mlp_large",       "neural",        partial(rows.mlp, layers=(256, 128, 64), batch=256, epochs=300),  cost=120),
+    row("mlp_small",       "neural",        partial(rows.mlp, **SMALL_NETWORK),         cost=80),
+    row("mlp_large",       "neural",        partial(rows.mlp, **LARGE_NETWORK),  cost=120),
     row("spline_ridge",    "complementary", rows.spline,                          cost=1, sparse=False),
+)
+
+EXTRA_CLASSIFIERS = (
+    row("qda",             "complementary", rows.qda,                             cost=0.5, sparse=False),
+    row("nystroem",        "kernel",        rows.nystroem,                        cost=5),
+    row("quadratic",       "complementary", rows.quadratic,                       cost=5, sparse=False),
+    row("svm",             "kernel",        rows.svm,            max_rows=10_000, reason=KERNEL_LIMIT, cost=10),
+    flat("lightgbm",       "tree",          rows.lightgbm,       needs="ordinal", cost=15),
+    flat("catboost_coarse", "tree",         rows.catboost_coarse, needs="native", cost=80, sparse=False),
+)
+
+EXTRA_REGRESSORS = (
+    row("ridge_cv",        "linear",        rows.ridge_cv,                        cost=0.5),
+    row("lasso_cv",        "linear",        rows.lasso_cv,                        cost=1),
+    row("elastic_net_cv",  "linear",        rows.elastic_net_cv,                  cost=1),
+    row("nystroem",        "kernel",        rows.nystroem,                        cost=3),
+    row("quadratic",       "complementary", rows.quadratic,                       cost=2, sparse=False),
+    row("gaussian_process", "kernel",       rows.gaussian_process, max_rows=500, reason=CUBE, cost=20, sparse=False),
+    row("svr",             "kernel",        partial(rows.scaled_target, make=rows.svr_rbf), max_rows=10_000,
+        reason=KERNEL_LIMIT, cost=3),
+    row("mlp_small_scaled", "neural",       partial(rows.scaled_target, make=rows.mlp, **SMALL_NETWORK),  cost=80),
+    row("mlp_large_scaled", "neural",       partial(rows.scaled_target, make=rows.mlp, **LARGE_NETWORK),  cost=120),
+    flat("lightgbm",       "tree",          rows.lightgbm,       needs="ordinal", cost=6),
+    flat("catboost_coarse", "tree",         rows.catboost_coarse, needs="native", cost=20, sparse=False),
 )
 # fmt: on
 
 DUMMY = row("dummy", "baseline", rows.dummy, piecewise_constant=True, cost=0.1)
 
 PAPER = {"classification": Library(CLASSIFIERS), "regression": Library(REGRESSORS)}
+
+EXTRA = {"classification": Library(EXTRA_CLASSIFIERS), "regression": Library(EXTRA_REGRESSORS)}
 
 FAST = {
     "classification": (
@@ -96,7 +135,7 @@ def regressors(name: str = "default") -> Library:
 
 def every_row(task: str) -> Library:
     """All rows that a user may call by name."""
-    return named("default", task)
+    return PAPER[task] + EXTRA[task] + DUMMY
 
 
 def resolve(library, task: str) -> Library:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
-from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, TransformerMixin, clone
 from sklearn.model_selection import StratifiedKFold
 from sklearn.svm import SVC
 from sklearn.utils.multiclass import check_classification_targets
@@ -148,6 +148,26 @@ def couple(first, classes):
     side[:, classes] = 1
     p = np.clip(np.linalg.solve(Q, side)[:, :classes, 0], 0, None)
     return p / p.sum(axis=1, keepdims=True)
+
+
+class ScaledTarget(RegressorMixin, BaseEstimator):
+    """A regressor fitted on (y - mean) / standard deviation: margins and step sizes no longer depend on y's unit."""
+
+    def __init__(self, regressor):
+        self.regressor = regressor
+
+    def fit(self, X, y, sample_weight=None):
+        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64)
+        weight = {} if sample_weight is None else {"sample_weight": sample_weight}
+        self.centre_ = float(np.average(y, weights=sample_weight))
+        self.spread_ = float(np.sqrt(np.average((y - self.centre_) ** 2, weights=sample_weight))) or 1.0
+        self.regressor_ = clone(self.regressor).fit(X, (y - self.centre_) / self.spread_, **weight)
+        return self
+
+    def predict(self, X):
+        check_is_fitted(self)
+        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
+        return self.centre_ + self.spread_ * self.regressor_.predict(X)
 
 
 class CapCategories(TransformerMixin, BaseEstimator):

@@ -192,7 +192,7 @@ def as_row(entry, named: Library | None, taken: set[str]) -> Specialist:
     if hasattr(entry, "fit") and hasattr(entry, "get_params"):
         return own_row(free_name(entry, taken), entry)
     raise TypeError(
-        f"{entry!r} is not a specialist: give a name, a Specialist, a (name, estimator) pair or a scikit-learn estimator"
+        f"{entry!r} is not a specialist: give a name, a Specialist row, a (name, estimator) pair or an estimator"
     )
 
 
