@@ -209,7 +209,8 @@ NUMBER_STYLES = {
     "point": (rf"[1-9]\d{{0,2}}(?:\.\d{{3}})+(?:,\d+)?|{_DIGITS}(?:,\d+)?", "."),
     "space": (rf"[1-9]\d{{0,2}}(?:[{_GAPS}]\d{{3}})+(?:[.,]\d+)?|{_DIGITS}(?:[.,]\d+)?", _GAPS),
 }  # style -> (pattern of the unsigned number, characters that group thousands)
-PATTERNS = {style: re.compile(rf"[+-]?(?=.*\d|(?i:inf))(?:{pattern})") for style, (pattern, _) in NUMBER_STYLES.items()}
+_START = r"[+-]?(?=[.,]?\d|(?i:inf))"  # a sign, then a digit sooner than an exponent
+PATTERNS = {style: re.compile(rf"{_START}(?:{pattern})") for style, (pattern, _) in NUMBER_STYLES.items()}
 UNITS = {"%": 0.01, "$": 1.0, "€": 1.0, "£": 1.0, "¥": 1.0}  # sign before or after every number -> factor
 
 

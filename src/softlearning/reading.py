@@ -131,10 +131,9 @@ def _open(path: Path, encoding: str) -> io.TextIOWrapper:
 
 
 def _open_bytes(path: Path) -> Any:
-    file = path.open("rb")
-    zipped = file.read(2) == b"\x1f\x8b"
-    file.seek(0)
-    return gzip.GzipFile(fileobj=file) if zipped else file
+    with path.open("rb") as file:
+        zipped = file.read(2) == b"\x1f\x8b"
+    return (gzip.open if zipped else open)(path, "rb")
 
 
 def sniff(path: Path) -> Dialect:

@@ -595,8 +595,8 @@ def guess_task(y: Any) -> Guess:
 
 
 def _target_column(y: Any) -> pd.Series:
-    if isinstance(y, pd.Series):
-        return y
+    if isinstance(y, pd.Series | pd.Index | pd.api.extensions.ExtensionArray):
+        return pd.Series(y)
     if is_frame(y):
         y = cast(pd.DataFrame, frame_or_array(y)).to_numpy(object)
     values = np.asarray(y if not hasattr(y, "to_list") else y.to_list())
