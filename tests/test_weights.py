@@ -109,6 +109,15 @@ def test_the_unit_of_the_target_does_not_matter(rule, scale):
     )
 
 
+@pytest.mark.parametrize("values", [(1e-150, 1e200), (5e-324, 1), (1e300, -1e300), (1e-200, 0, 1e250)])
+@pytest.mark.parametrize("rule", RULES)
+def test_errors_at_the_ends_of_floating_point_break_nothing(values, rule):
+    P, _ = column(*values)
+    solution = solve_weights(np.concatenate([P, P / 2]), np.zeros((2, 1)), rule=rule)
+    assert infeasibility(solution.weights) <= 1e-12
+    assert solution.gap >= 0
+
+
 @given(arrays(np.int8, st.tuples(st.integers(1, 6), st.integers(1, 6)), elements=st.integers(-2, 2)), st.randoms())
 @settings(max_examples=150, deadline=None, derandomize=True)
 def test_small_integer_errors_full_of_ties_are_certified_and_equivariant(E, random):

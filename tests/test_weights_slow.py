@@ -31,7 +31,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(7200)]
 RESULTS = Path(__file__).parents[1] / "benchmarks" / "results" / "solver.csv"
 FIELDS = (
     "campaign", "slice", "problems", "exceptions", "worst_infeasibility", "worst_gap", "worst_move_under_permutation",
-    "unique", "most_steps", "median_seconds", "worst_seconds",
+    "unique", "most_steps", "median_cpu_seconds", "worst_cpu_seconds",
 )  # fmt: skip
 BUCKETS = ((1, 1), (2, 9), (10, 30), (31, 100), (101, 300), (301, 999), (1000, 1000))
 
@@ -62,8 +62,8 @@ def summarise(campaign, name, runs):
         "worst_move_under_permutation": f"{worst['move']:.1e}",
         "unique": sum(run["unique"] for run in done),
         "most_steps": worst["steps"],
-        "median_seconds": f"{np.median([run['seconds'] for run in done]):.4f}",
-        "worst_seconds": f"{worst['seconds']:.4f}",
+        "median_cpu_seconds": f"{np.median([run['seconds'] for run in done]):.4f}",
+        "worst_cpu_seconds": f"{worst['seconds']:.4f}",
     }
 
 
@@ -73,9 +73,9 @@ def run_one(problem, gap, loss, steps):
     order = np.random.default_rng(P.shape).permutation(P.shape[1])
     steps.clear()
     try:
-        start = time.perf_counter()
+        start = time.process_time()
         solution = solve_weights(P, Y, loss=loss, sample_weight=weight)
-        seconds = time.perf_counter() - start
+        seconds = time.process_time() - start
         permuted = solve_weights(P[:, order], Y, loss=loss, sample_weight=weight)
     except Exception as error:
         return {"error": repr(error)}
@@ -103,7 +103,7 @@ def run_campaign(campaign, kinds, sizes, make, gap, loss, steps):
 def sizes(problems, largest, kinds, seed):
     """Mostly small K, some up to the largest, and the largest once for every kind."""
     u = np.random.default_rng(seed).random(problems - kinds)
-    return [largest] * kinds + np.round(largest ** (u**2.5)).astype(int).tolist()
+    return [largest] * kinds + np.round(largest ** (u**3)).astype(int).tolist()
 
 
 def test_ten_thousand_least_squares_problems_are_certified():

@@ -146,8 +146,8 @@ def solve_weights(
     weights, alpha = _apply(rule, problem)
     value, gap = _certify(problem, alpha)
     unique = gap <= 1e-9 and _is_unique(problem, alpha)
-    square = problem.unit * problem.unit
-    return Solution(weights, value * square, gap * square, unique, _rule_name(rule), loss)
+    unit = problem.unit  # its square may underflow or overflow where value * unit does not
+    return Solution(weights, value * unit * unit, gap * unit * unit, unique, _rule_name(rule), loss)
 
 
 def honest_risk(
@@ -213,7 +213,7 @@ def simplex_least_squares(errors: Floats) -> Floats:
     norms = column_norms(errors)
     if not norms.all():  # a perfect specialist: nothing can do better
         return _normalised((norms == 0).astype(float))
-    scaled, ones = errors / norms, norms.min() / norms
+    scaled, ones = errors / norms, np.maximum(norms.min() / norms, 1e-290)
     right = np.append(np.zeros(len(errors)), 1.0)
     alpha, smallest = _corner(int(norms.argmin()), len(norms)), np.inf
     # The gradient along a column far longer than the best one drowns in rounding. A nudge of its entry in the
@@ -357,9 +357,9 @@ def _greedy(problem: Problem) -> Floats:
 def _nnls(problem: Problem) -> Floats:
     """Target on predictions with non-negative coefficients, divided by their sum; if all are zero, best."""
     rows = problem.rows
-    scale = max(float(np.abs(rows.target[rows.live]).max()), np.finfo(float).tiny)
-    errors_and_target = _stream(partial(_regression_block, rows, keep=problem.keep, unit=scale), rows)
-    P, y = errors_and_target[:, :-1], errors_and_target[:, -1]
+    scale = max(float(np.abs(a[rows.live]).max()) for a in (rows.predictions, rows.target)) or 1.0
+    both = _stream(partial(_regression_block, rows, keep=problem.keep, unit=scale), rows)
+    P, y = both[:, :-1], both[:, -1]
     norms = column_norms(P)
     norms[norms == 0] = 1.0
     with suppress(RuntimeError):
@@ -488,7 +488,7 @@ def _build_squared(rows: Rows) -> Problem:
     """Errors in units of the best column's norm, reduced to at most K rows by QR, block by block."""
     live, K = rows.live, rows.predictions.shape[1]
     keep, group, count, norms = _canonical(lambda k: _error_block(rows, live, np.array([k]), 1.0)[:, 0], K)
-    unit = float(min(norms[norms > 0], default=1.0))
+    unit = max(float(min(norms[norms > 0], default=1.0)), float(norms.max()) * 1e-290)  # nothing overflows
     matrix = _stream(partial(_error_block, rows, keep=keep, unit=unit), rows)
     return Problem(rows, "squared", matrix, np.ones(len(matrix)), unit, group, count, keep)
 
@@ -608,7 +608,7 @@ def _unit_columns(matrix: Floats) -> tuple[Floats, Floats]:
     """Columns divided by their norm, and the row of ones likewise (in units of the shortest column)."""
     norms = column_norms(matrix)
     norms[norms == 0] = norms[norms > 0].min() if norms.any() else 1.0
-    return matrix / norms, norms.min() / norms
+    return matrix / norms, np.maximum(norms.min() / norms, 1e-290)
 
 
 def _null_space(matrix: Floats) -> Floats:
