@@ -168,6 +168,7 @@ def is_cell(value: Any) -> bool:
 def _word(value: Any, name: str, row: int) -> str | None:
     """The string under which a value is known: 1, 1.0 and "1" are one category."""
     if isinstance(value, str):
+        value = value if value.isascii() else value.encode("utf-8", "replace").decode()  # no lone surrogates
         return value.strip() or None
     if isinstance(value, (bool, np.bool_)):
         return str(bool(value))

@@ -124,26 +124,16 @@ def _fit_columns(view: View, schema: Schema, X: pd.DataFrame, target: np.ndarray
     view.numbers = [c.name for c in schema.kept if c.kind in NUMBERS]
     view.dates = [_fit_date(X[c.name].to_numpy(), c.name) for c in schema.kept if c.kind == "datetime"]
     view.texts = [_fit_text(X[c.name], c.name, seed) for c in schema.kept if c.kind == "text"]
-    columns = [c for c in schema.kept if c.categories or c.bucket]
-    codes = [codes_of(X, c.name) for c in columns]
-    crossed = {}
-    if view.name == "native":
-        view.lookups = [_native_lookup(c, k) for c, k in zip(columns, codes)]
-    else:
-        many = [j for j, c in enumerate(columns) if _is_many(c)]
-        encoded = _fit_target_encoding([columns[j] for j in many], [codes[j] for j in many], target, seed)
-        few = _ordinal_lookup if view.name == "ordinal" else _one_hot_lookup
-        view.lookups = [
-            encoded[many.index(j)][0] if j in many else few(c, codes[j], target) for j, c in enumerate(columns)
-        ]
-        crossed = {columns[j].name: encoded[i][1] for i, j in enumerate(many)}
+    columns = [c for c in schema.kept if c.bucket]
+    fitted = [_fit_lookup(view.name, c, codes_of(X, c.name), target, seed) for c in columns]
+    view.lookups = [lookup for lookup, _ in fitted]
     _name_features(view)
     matrix = view._columns(X)
-    start = matrix.shape[1] - sum(len(look["features"]) for look in view.lookups)
-    for look in view.lookups:
-        if look["name"] in crossed:
-            matrix[:, start : start + target.shape[1]] = crossed[look["name"]]
-        start += len(look["features"])
+    start = matrix.shape[1] - sum(len(lookup["features"]) for lookup in view.lookups)
+    for lookup, crossed in fitted:
+        if crossed is not None:
+            matrix[:, start : start + crossed.shape[1]] = crossed
+        start += len(lookup["features"])
     return matrix
 
 
@@ -163,8 +153,17 @@ def codes_of(X: pd.DataFrame, name: str) -> np.ndarray:
     return X[name].array.codes
 
 
-def _is_many(column: Column) -> bool:
-    return column.kind == "high_cardinality" or len(column.categories) > ONE_HOT_LIMIT
+Lookup = tuple[dict[str, Any], np.ndarray | None]  # the lookup; what stands in its place for the training rows
+
+
+def _fit_lookup(view: str, column: Column, codes: np.ndarray, target: np.ndarray, seed: int) -> Lookup:
+    if view == "native":
+        return _native_lookup(column, codes), None
+    if column.kind == "high_cardinality" or len(column.categories) > ONE_HOT_LIMIT:
+        return _target_lookup(column, codes, target, seed)
+    if view == "ordinal":
+        return _ordinal_lookup(column, codes, target), None
+    return _one_hot_lookup(column, codes), None
 
 
 def _counts(column: Column, codes: np.ndarray) -> np.ndarray:
@@ -184,7 +183,7 @@ def _native_lookup(column: Column, codes: np.ndarray) -> dict[str, Any]:
     return {"name": column.name, "table": table, "levels": len(order) + 1, "features": (column.name,)}
 
 
-def _one_hot_lookup(column: Column, codes: np.ndarray, target: np.ndarray) -> dict[str, Any]:
+def _one_hot_lookup(column: Column, codes: np.ndarray) -> dict[str, Any]:
     """One column a category seen in these rows, and one for missing; the unseen are all zeros."""
     counts = _counts(column, codes)
     counts[-2] = 0
@@ -225,46 +224,24 @@ def _principal(means: np.ndarray, counts: np.ndarray) -> np.ndarray:
     return centred @ (direction * np.sign(direction[np.argmax(np.abs(direction))]))
 
 
-def _fit_target_encoding(
-    columns: Sequence[Column], codes: Sequence[np.ndarray], target: np.ndarray, seed: int
-) -> list[tuple[dict[str, Any], np.ndarray]]:
-    """For each column a lookup (fitted on all rows) and the cross-fitted encoding of these rows.
+def _target_lookup(column: Column, codes: np.ndarray, target: np.ndarray, seed: int) -> Lookup:
+    """Mean target of a category (a column a class; one for two classes) and the logarithm of its frequency.
 
-    A column's encoding is its mean target (a column a class, one for two classes) and the logarithm of its frequency.
+    The means of the training rows are cross-fitted: no row's mean has seen its own target.
     """
-    if not columns:
-        return []
-    table = np.column_stack([np.where(k < 0, len(c.categories) + 1, k) for c, k in zip(columns, codes)])
-    width = target.shape[1]
-    encoder, crossed = _cross_encode(table, target, seed)
-    results = []
-    for j, column in enumerate(columns):
-        counts = _counts(column, codes[j])
-        means = np.tile(target.mean(axis=0), (len(counts), 1))
-        for c in range(width):
-            means[encoder[j][0], c] = encoder[j][1][c]
-        frequency = np.log1p(counts)[:, None]
-        features = (*(f"{column.name}~mean{c}" for c in range(width)), f"{column.name}~frequency")
-        look = {"name": column.name, "table": np.hstack([means, frequency]), "features": features}
-        results.append((look, crossed[:, j * width : (j + 1) * width]))
-    return results
-
-
-def _cross_encode(table: np.ndarray, target: np.ndarray, seed: int) -> tuple[list, np.ndarray]:
-    """Scikit-learn's TargetEncoder, one target column at a time: per feature (codes, encodings a class), and the
-    cross-fitted (n, features * C) encoding of the rows."""
-    n, width = len(table), target.shape[1]
-    crossed = np.empty((n, table.shape[1] * width))
-    encodings: list[list[np.ndarray]] = [[] for _ in range(table.shape[1])]
-    categories: list[np.ndarray] = []
-    for c in range(width):
-        folds = KFold(min(5, n), shuffle=True, random_state=seed)
-        encoder = TargetEncoder(target_type="continuous", cv=folds)
-        crossed[:, c::width] = encoder.fit_transform(table, target[:, c])
-        categories = encoder.categories_
-        for j, encoding in enumerate(encoder.encodings_):
-            encodings[j].append(encoding)
-    return list(zip(categories, encodings)), crossed
+    counts = _counts(column, codes)
+    levels = np.where(codes < 0, len(counts) - 1, codes)[:, None]
+    means = np.tile(target.mean(axis=0), (len(counts), 1))
+    crossed = means[levels[:, 0]]
+    for c, t in enumerate(target.T):
+        folds = KFold(min(5, max(2, len(t))), shuffle=True, random_state=seed)
+        encoder = TargetEncoder(target_type="continuous", cv=folds).fit(levels, t)
+        means[encoder.categories_[0], c] = encoder.encodings_[0]
+        if len(t) > 1:
+            crossed[:, c] = encoder.fit_transform(levels, t)[:, 0]
+    features = (*(f"{column.name}~mean{c}" for c in range(target.shape[1])), f"{column.name}~frequency")
+    table = np.hstack([means, np.log1p(counts)[:, None]])
+    return {"name": column.name, "table": table, "features": features}, crossed
 
 
 def _target(y: Any, task: str) -> np.ndarray:
