@@ -235,10 +235,10 @@ def _target_lookup(column: Column, codes: np.ndarray, target: np.ndarray, seed: 
     crossed = means[levels[:, 0]]
     for c, t in enumerate(target.T):
         folds = KFold(min(5, max(2, len(t))), shuffle=True, random_state=seed)
-        encoder = TargetEncoder(target_type="continuous", cv=folds).fit(levels, t)
-        means[encoder.categories_[0], c] = encoder.encodings_[0]
+        encoder = TargetEncoder(target_type="continuous", cv=folds)
         if len(t) > 1:
             crossed[:, c] = encoder.fit_transform(levels, t)[:, 0]
+            means[encoder.categories_[0], c] = encoder.encodings_[0]
     features = (*(f"{column.name}~mean{c}" for c in range(target.shape[1])), f"{column.name}~frequency")
     table = np.hstack([means, np.log1p(counts)[:, None]])
     return {"name": column.name, "table": table, "features": features}, crossed
