@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import ctypes
 import faulthandler
 import gc
 import os
@@ -56,6 +57,8 @@ PRELOAD += ("sklearn.calibration", "lightgbm", "catboost", "softlearning", "soft
 TOKEN = f"softlearning-{uuid.uuid4().hex[:12]}-"  # scratch folders of this program start with it
 GRACE = 0.25  # seconds between the watchdog inside the hand and the kill from outside
 CODE = struct.Struct("i")
+LIBC = ctypes.CDLL(None)
+DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG
 
 unpack = ForkingPickler.loads  # what multiprocessing itself uses between its own processes
 inside = False  # True in a hand: no crew inside a crew
@@ -227,7 +230,8 @@ def hire(function: Callable, args: tuple, *, tag: Any, limit: float | None, memo
 
     `limit` in seconds, `memory` in bytes beyond what the process starts with. Raises what pickling raises.
     """
-    job = cloudpickle.dumps((list(sys.path), os.getcwd(), limit, memory, cloudpickle.dumps((function, args))))
+    call_bytes = cloudpickle.dumps((function, args))
+    job = cloudpickle.dumps((list(sys.path), list(sys.argv), os.getcwd(), limit, memory, call_bytes))
     start()
     status, theirs = socket.socketpair()
     status.setblocking(False)
@@ -326,6 +330,7 @@ def fork(fds: list[int], hands: dict[int, socket.socket], ours: tuple[socket.soc
         return
     try:
         os.setpgid(0, 0)
+        LIBC.prctl(DIE_WITH_PARENT, signal.SIGKILL)
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         for other in (status, *ours, *hands.values()):
@@ -343,7 +348,7 @@ def work(job: BinaryIO, answer: BinaryIO) -> None:
     global inside
     inside, me = True, os.getpid()
     job.seek(0)
-    sys.path[:], folder, limit, memory, blob = unpack(job.read())
+    sys.path[:], sys.argv[:], folder, limit, memory, call = unpack(job.read())
     job.close()
     with contextlib.suppress(OSError):
         os.chdir(folder)
@@ -352,17 +357,17 @@ def work(job: BinaryIO, answer: BinaryIO) -> None:
     faulthandler.enable(file=answer.fileno())  # a crash tells where it was
     if limit is not None:
         faulthandler.dump_traceback_later(max(limit, 0.01), exit=True, file=answer.fileno())
-    result = perform(blob, memory)
+    result = perform(call, memory)
     faulthandler.cancel_dump_traceback_later()
     if os.getpid() == me:  # else a child that the call forked has come back here
         write(answer, result)
         os._exit(0)
 
 
-def perform(blob: bytes, memory: int | None) -> bytes:
+def perform(call: bytes, memory: int | None) -> bytes:
     """The pickled answer of a pickled call, whatever it raises."""
     try:
-        function, args = unpack(blob)
+        function, args = unpack(call)
         with memory_cap(memory):
             value = function(*args)
         return cloudpickle.dumps(("value", value))

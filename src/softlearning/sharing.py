@@ -38,7 +38,7 @@ class Shared:
     def load(self) -> Any:
         """The data, read-only."""
         if not self.path:
-            return self.held
+            return read_only(self.held)
         with open(self.path, "rb") as file:
             whole = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
         return unpack(self.skeleton, buffers=[whole[first : first + length] for first, length in self.spans])
@@ -68,7 +68,7 @@ class Scratch:
 
     def share(self, data: Any) -> Shared:
         if not self.folder:
-            return Shared(held=read_only(data))
+            return Shared(held=data)
         skeleton, buffers = dismantle(data)
         path = os.path.join(self.folder, f"{self.count}.bin")
         self.count += 1
