@@ -1,0 +1,91 @@
+"""The demonstration: a real dataset, fitted, judged on rows kept aside, saved, with its page."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+
+import click
+import numpy as np
+import pandas as pd
+from sklearn.datasets import load_breast_cancer
+from sklearn.metrics import log_loss
+from sklearn.model_selection import train_test_split
+
+from softlearning import console
+from softlearning.estimators import SoftClassifier
+from softlearning.report import write_page
+from softlearning.report.summarise import summarise_model
+
+LIBRARY = (
+    *("logistic", "logistic_strong", "knn_15", "random_forest", "extra_trees", "hist_gradient_boosting"),
+    *("svm_rbf", "mlp_large", "naive_bayes", "spline_logistic"),
+)  # every family; without CatBoost, which alone takes as long as the others together
+
+
+def run_demo(folder: Path, jobs: int) -> None:
+    """Fit, print, judge, save."""
+    X, y = cancer()
+    X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.25, stratify=y, random_state=0)
+    click.echo("Breast cancer Wisconsin (ships with scikit-learn): is a tumour malignant or benign?\n")
+    start = time.monotonic()
+    model = SoftClassifier(list(LIBRARY), n_jobs=jobs, kinds={}, progress=sys.stderr.isatty()).fit(X_train, y_train)
+    seconds = time.monotonic() - start
+    summary = summarise_model(model, X=X_train, y=y_train, command="softlearning demo")
+    show(model, summary, seconds, len(X_test))
+    click.echo("\n".join(held_out(model, X_train, y_train, X_test, y_test)) + "\n")
+    leave_behind(model, summary, folder)
+
+
+def cancer() -> tuple[pd.DataFrame, np.ndarray]:
+    data = load_breast_cancer(as_frame=True)
+    return data.data, data.target_names[data.target.to_numpy()]
+
+
+def show(model, summary, seconds: float, kept_aside: int) -> None:
+    table = model.table_.splitlines()[0]
+    parts = [
+        [f"Understood: {table}; {kept_aside} more rows are kept aside to judge the result"],
+        [f"Fitted {len(summary['leaderboard'])} specialists in {seconds:.0f} seconds:"],
+        console.leaderboard(summary["leaderboard"], summary["answer"]["score_name"]),
+        console.failed(summary),
+        console.answer(summary),
+        console.doubt(summary),
+    ]
+    click.echo("\n\n".join("\n".join(part) for part in parts if part) + "\n")
+
+
+def held_out(model, X_train, y_train, X_test, y_test) -> list[str]:
+    """Blend and best member on rows that nobody has seen; the member is the one that cross-validation would pick."""
+    best = model.recombine(rule="best", X=X_train, y=y_train)
+    rivals = {"blend": model, f"best alone ({best.weights_.idxmax()})": best}
+    rows = [judged(name, rival, X_test, y_test) for name, rival in rivals.items()]
+    p = model.predict_proba(X_test)
+    wrong = model.classes_[p.argmax(axis=1)] != y_test
+    sure = model.disagreement(X_test) <= np.median(model.disagreement(X_test))
+    gain = rows[1][1] - rows[0][1]
+    word = "The blend gains" if gain > 0 else "The blend does not gain here: it loses"
+    return [
+        f"On the {len(y_test)} rows kept aside:",
+        *console.columns(
+            [("", "accuracy", "log loss"), *((name, f"{acc:.4f}", f"{loss:.4f}") for name, loss, acc in rows)],
+            right=(1, 2),
+        ),
+        f"{word} {abs(gain):.4f} in log loss over its best member.",
+        f"Wrong: {wrong[sure].sum()} of {sure.sum()} where the specialists agree most, "
+        f"{wrong[~sure].sum()} of {(~sure).sum()} on the other half.",
+    ]
+
+
+def judged(name: str, model, X, y) -> tuple[str, float, float]:
+    return name, float(log_loss(y, model.predict_proba(X), labels=model.classes_)), float(model.score(X, y))
+
+
+def leave_behind(model, summary, folder: Path) -> None:
+    from softlearning.persistence import save
+
+    save(model, folder / "model.soft")
+    write_page(summary, folder / "report.html")
+    click.echo(f"Look next: {folder / 'report.html'} in a browser; the model is {folder / 'model.soft'}.")
+    click.echo("On your own table: softlearning fit TABLE.csv --target COLUMN --out MODEL --report PAGE.html")

@@ -1,0 +1,294 @@
+"""Everything a report says about a fitted model, as one dict of plain data: numbers first, the page later.
+
+All scores are honest: a row's prediction comes from specialists that never saw it, under weights learnt without its
+fold. Nothing is fitted here, and X and y are needed for the importance of the columns alone.
+"""
+
+from __future__ import annotations
+
+import platform
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+
+from softlearning.insight.diversity import effective_opinions, effective_specialists, error_correlation
+from softlearning.insight.explain import Reason, bootstrap_weights, permutation_importance, why_these_weights
+from softlearning.learned import Learned, honest_blend
+from softlearning.report import curves
+from softlearning.tables import summary as table_summary
+from softlearning.weights import row_losses
+
+SCORE_NAMES = {"classification": "accuracy", "regression": "R²"}
+LOSS_NAMES = {
+    ("classification", "squared"): "squared error of the probabilities (Brier)",
+    ("classification", "log"): "log loss",
+    ("regression", "squared"): "mean squared error",
+}
+DRAWS = 200  # bootstrap samples of the weights
+WORK = 4e9  # multiplications to spend on them
+SAMPLE = 300  # rows for the importance of columns
+PATIENCE = 15.0  # seconds for it
+PACKAGES = ("softlearning", "scikit-learn", "numpy", "scipy", "pandas", "catboost", "lightgbm")
+
+
+def summarise_model(model, *, X=None, y=None, command: str | None = None) -> dict[str, Any]:
+    """Answer, comparisons, weights, curves, table, failures, times and versions of a fitted model.
+
+    Parameters
+    ----------
+    model : SoftClassifier or SoftRegressor, fitted
+    X, y : rows like the training rows, for the importance of the columns; a sample of them is used
+    command : what was typed to make the model, shown at the end of the page
+    """
+    learned: Learned = model._learned
+    p, V, fold = honest_predictions(model)
+    Y, weight = learned.rows_target(), learned.rows_weight()
+    classes = [str(c) for c in getattr(model, "classes_", [])]
+    few = len(np.unique(fold)) < 2
+    return {
+        "task": learned.data.task,
+        "kind": type(model).__name__,
+        "classes": classes,
+        "answer": answer(model, p, Y, weight),
+        "comparisons": comparisons(model, p),
+        "families": [{"family": str(f), "weight": float(w)} for f, w in model.family_weights_.items() if w > 0],
+        "weights": weight_lines(model),
+        "leaderboard": leaderboard_lines(model),
+        "certificate": certificate(model),
+        "calibration": curves.calibration(p, Y, weight) if classes else None,
+        "confusion": curves.confusion(p, Y, classes) if classes else None,
+        "residuals": None if classes else curves.residuals(p[:, 0], Y[:, 0]),
+        "doubt": curves.doubt(V, curves.row_errors(p, Y)),
+        "coverage": [] if few else curves.coverage(p, Y, V, fold, weight),
+        "diversity": diversity(model),
+        "importance": None if X is None or y is None else importance(model, X, y),
+        "failures": failures(model),
+        "table": table_summary(learned.data.schema),
+        "provenance": provenance(model, command),
+    }
+
+
+def honest_predictions(model) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Blend (n, C), disagreement (n,) and fold (n,) of the rows that some fold held out."""
+    learned: Learned = model._learned
+    p, V = honest_blend(learned, model.rule, model.loss)
+    return p, V, learned.rows_fold()
+
+
+# -- the answer -------------------------------------------------------------------------------------------------------
+
+
+def answer(model, p: np.ndarray, Y: np.ndarray, weight: np.ndarray | None) -> dict[str, Any]:
+    """How good the blend is on rows it has not seen, with a 95 % interval."""
+    task = model._learned.data.task
+    score = model._score_of(p, Y, weight)
+    if task == "classification":
+        low, high = curves.wilson(score, curves.effective_rows(weight, len(p)))
+    else:
+        low, high = curves.r2_interval(Y[:, 0] - p[:, 0], Y[:, 0], weight)
+    schema = model._learned.data.schema
+    return {
+        "score_name": SCORE_NAMES[task],
+        "score": float(score),
+        "low": low,
+        "high": high,
+        "loss_name": LOSS_NAMES[task, model.loss],
+        "loss": float(np.average(losses(model, p), weights=weight)),
+        "rows": schema.rows,
+        "columns": schema.width,
+        "folds": len(model.folds_),
+    }
+
+
+def losses(model, p: np.ndarray) -> np.ndarray:
+    """The model's own loss of predictions p (n, C) in each out-of-fold row; (n,)."""
+    return row_losses(p[:, None, :], model._learned.rows_target(), np.ones(1), loss=model.loss)
+
+
+def comparisons(model, p: np.ndarray) -> list[dict[str, Any]]:
+    """The blend against its best specialist (picked in hindsight), uniform weights and the trivial answer."""
+    learned: Learned = model._learned
+    P, Y, weight = learned.rows_tensor(), learned.rows_target(), learned.rows_weight()
+    risk = [np.average(losses(model, P[:, k]), weights=weight) for k in range(P.shape[1])]
+    best = int(np.argmin(risk))
+    trivial = np.broadcast_to(np.average(Y, axis=0, weights=weight), Y.shape)
+    rivals = {
+        f"best single specialist ({learned.crossed.library.names[best]})": P[:, best],
+        "all specialists with equal weights": P.mean(axis=1),
+        "always the same answer" + (" (class shares)" if Y.shape[1] > 1 else " (the mean)"): trivial,
+    }
+    return [_against(model, name, p, rival) for name, rival in rivals.items()]
+
+
+def _against(model, name: str, p: np.ndarray, rival: np.ndarray) -> dict[str, Any]:
+    """Mean fall of the loss from rival to blend, paired by rows, with a 95 % interval and a word for it."""
+    learned: Learned = model._learned
+    Y, weight = learned.rows_target(), learned.rows_weight()
+    gain, low, high = curves.mean_interval(losses(model, rival) - losses(model, p), weight)
+    loss = float(np.average(losses(model, rival), weights=weight))
+    verdict = "better" if low > 0 else "worse" if high < 0 else "no clear difference"
+    return {
+        "name": name,
+        "score": float(model._score_of(rival, Y, weight)),
+        "loss": loss,
+        "gain": gain,
+        "low": low,
+        "high": high,
+        "share": gain / loss if loss > 0 else 0.0,
+        "verdict": verdict,
+    }
+
+
+# -- the weights ------------------------------------------------------------------------------------------------------
+
+
+def weight_lines(model) -> list[dict[str, Any]]:
+    """Every specialist that finished: weight, bootstrap interval and the reason for the weight; heaviest first."""
+    learned: Learned = model._learned
+    names, alpha = learned.crossed.library.names, learned.solution.weights
+    P, Y, weight = learned.rows_tensor(), learned.rows_target(), learned.rows_weight()
+    family = {s.name: s.family for s in learned.crossed.library}
+    drawn = bootstrap_weights(
+        P, Y, rule=model.rule, loss=model.loss, sample_weight=weight, folds=learned.rows_fold(), draws=_draws(model, P)
+    )
+    place = {name: k for k, name in enumerate(names)}
+    return [
+        {
+            "specialist": reason.specialist,
+            "family": family[reason.specialist],
+            "weight": reason.weight,
+            "low": float(drawn.low[place[reason.specialist]]),
+            "high": float(drawn.high[place[reason.specialist]]),
+            "share": float(drawn.share_positive[place[reason.specialist]]),
+            "reason": in_words(reason),
+        }
+        for reason in why_these_weights(names, P, Y, alpha, sample_weight=weight)
+    ]
+
+
+def _draws(model, P: np.ndarray) -> int:
+    """As many bootstrap samples as a few seconds allow; rules without a Gram matrix cost far more each."""
+    n, K, C = P.shape
+    quick = model.rule == "simplex" and model.loss == "squared"
+    return int(np.clip(WORK / (n * K * K * C * (1 if quick else 50)), 20, DRAWS))
+
+
+def in_words(reason: Reason) -> str:
+    """Why a specialist has its weight, as a sentence."""
+    if reason.word == "earns":
+        return "earns its weight" if np.isfinite(reason.worth) else "the only specialist"
+    words = {
+        "duplicate": f"predicts the same as {reason.other}",
+        "dominated": f"nothing to add to {reason.other}",
+        "not needed": "the others together leave it nothing to add",
+    }
+    return words.get(reason.word, reason.word)
+
+
+def leaderboard_lines(model) -> list[dict[str, Any]]:
+    """The leaderboard as plain data, NaN as None."""
+    lines = model.leaderboard_.to_dict("records")
+    return [{str(k): (None if isinstance(v, float) and np.isnan(v) else v) for k, v in line.items()} for line in lines]
+
+
+def certificate(model) -> dict[str, Any]:
+    solution = model._learned.solution
+    return {
+        "rule": solution.rule,
+        "loss": solution.loss,
+        "objective": float(solution.objective),
+        "gap": float(solution.gap),
+        "unique": bool(solution.unique),
+        "effective": effective_specialists(solution.weights),
+    }
+
+
+def diversity(model) -> dict[str, Any]:
+    """Correlation of the errors of the specialists that finished, heaviest first."""
+    learned: Learned = model._learned
+    order = np.argsort(-learned.solution.weights, kind="stable")
+    correlation = error_correlation(learned.rows_tensor()[:, order], learned.rows_target())
+    names = [learned.crossed.library.names[k] for k in order]
+    return {"names": names, "correlation": correlation.tolist(), "opinions": effective_opinions(correlation)}
+
+
+# -- the columns ------------------------------------------------------------------------------------------------------
+
+
+def importance(model, X, y) -> dict[str, Any]:
+    """Rise of the loss when a column is shuffled, on a sample of the given rows; largest first.
+
+    Tables too wide for the time there is get the reason instead of numbers.
+    """
+    rows = np.sort(np.random.default_rng(0).permutation(X.shape[0])[:SAMPLE])
+    X = X.iloc[rows] if hasattr(X, "iloc") else X[rows]
+    codes = model._encode_again(np.asarray(y)[rows])
+    predict, target = _predictor(model, codes)
+    start = time.perf_counter()
+    predict(X)
+    seconds = max(time.perf_counter() - start, 1e-6)
+    repeats = int(min(5, PATIENCE / (seconds * X.shape[1])))
+    if repeats < 1:
+        return {"columns": [], "rows": len(rows), "why": f"{X.shape[1]} columns would take too long"}
+    found = permutation_importance(predict, X, target, repeats=repeats)
+    names = list(getattr(X, "columns", [f"x{j}" for j in range(X.shape[1])]))
+    order = np.argsort(-found.mean, kind="stable")
+    lines = [{"column": str(names[j]), "mean": float(found.mean[j]), "std": float(found.std[j])} for j in order]
+    return {"columns": lines, "rows": len(rows), "base": found.base_loss, "why": ""}
+
+
+def _predictor(model, codes: np.ndarray) -> tuple[Callable, np.ndarray]:
+    """The function whose squared error is watched, and its target."""
+    if model._learned.data.task == "classification":
+        return model.predict_proba, np.eye(len(model.classes_))[codes]
+    return model.predict, codes
+
+
+# -- what happened ----------------------------------------------------------------------------------------------------
+
+
+def failures(model) -> list[dict[str, Any]]:
+    """What failed and what was left out, each with its reason in one line."""
+    crossed = model._learned.crossed
+    lines = [(f.specialist, _where(f.fold), first_line(f.error), float(f.seconds)) for f in crossed.failures]
+    lines += [(name, "left out", why, 0.0) for name, why in crossed.left_out.items()]
+    return [dict(zip(("specialist", "where", "why", "seconds"), line)) for line in lines]
+
+
+def _where(fold: int | str) -> str:
+    return "refit" if fold == "refit" else f"fold {fold}"
+
+
+def first_line(text: str) -> str:
+    return text.strip().splitlines()[0] if text.strip() else "no reason given"
+
+
+def provenance(model, command: str | None) -> dict[str, Any]:
+    """Versions, settings, seconds and the moment: what is needed to make the model again."""
+    settings = model.get_params(deep=False)
+    seconds = model._learned.crossed.seconds
+    return {
+        "command": command or "",
+        "created": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+        "settings": {name: _short(value) for name, value in settings.items()},
+        "versions": {"python": platform.python_version(), **{name: _version(name) for name in PACKAGES}},
+        "fit_seconds": float(sum(fit for fit, _ in seconds.values())),
+        "predict_seconds": float(sum(predict for _, predict in seconds.values())),
+        "refit_seconds": float(sum(model._learned.team.seconds.values())),
+    }
+
+
+def _short(value: Any, most: int = 120) -> str:
+    text = str(value)
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except ModuleNotFoundError:
+        return "not installed"

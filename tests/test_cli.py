@@ -1,0 +1,119 @@
+"""The command as a newcomer meets it: what it says, what it writes, how it fails."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+
+from softlearning.cli import main
+from softlearning.outputs import guarded, whole_file, write_csv
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    """Run the command in an empty folder."""
+    monkeypatch.chdir(tmp_path)
+    return lambda *words: CliRunner().invoke(main, [str(word) for word in words])
+
+
+@pytest.fixture
+def flowers(tmp_path, rng):
+    """A small table with words, a gap and a row without target."""
+    n = 90
+    size = rng.normal(size=n)
+    table = pd.DataFrame(
+        {"Size": size, "Colour": rng.choice(["red", "blue"], n), "Species": np.where(size > 0, "a", "b")}
+    )
+    table.loc[3, "Colour"] = None
+    table.loc[5, "Species"] = None
+    table.to_csv(tmp_path / "flowers.csv", index=False)
+    return tmp_path / "flowers.csv"
+
+
+def test_help_needs_neither_numpy_nor_scikit_learn():
+    heavy = "print({'numpy', 'pandas', 'sklearn', 'scipy', 'jinja2'} & set(sys.modules))"
+    code = f"import sys; from softlearning.cli import main\ntry: main(['--help'])\nexcept SystemExit: {heavy}"
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert "fit" in said
+    assert said.strip().endswith("set()")
+
+
+@pytest.mark.parametrize("command", ["fit", "predict", "report", "demo", "bench", "serve"])
+def test_every_command_explains_itself(run, command):
+    answer = run(command, "--help")
+    assert answer.exit_code == 0
+    assert "Usage" in answer.output
+
+
+def test_a_misspelt_target_gets_the_nearest_name_and_leaves_nothing(run, flowers, tmp_path):
+    answer = run("fit", flowers, "--target", "Specis", "--out", "model")
+    assert answer.exit_code == 2
+    assert "did you mean 'Species'?" in answer.output
+    assert [p.name for p in tmp_path.iterdir()] == ["flowers.csv"]
+
+
+def test_a_misspelt_file_gets_the_nearest_name(run, flowers):
+    answer = run("fit", "flower.csv", "--target", "Species", "--out", "model")
+    assert answer.exit_code == 2
+    assert "flowers.csv" in answer.output
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--out", "nowhere/model"], "no folder nowhere"),
+        (["--out", "model", "--report", "model"], "two different files"),
+        (["--out", "model", "--kind", "Colour"], "COLUMN=KIND"),
+        (["--out", "model", "--group", "Species"], "different columns"),
+        (["--out", "model", "--memory-limit", "much"], "500M"),
+        (["--out", "model", "--time-limit", "-1"], "--time-limit"),
+        (["--out", "model", "--task", "clustering"], "classification"),
+    ],
+)
+def test_what_cannot_work_is_refused_before_the_work(run, flowers, words, said):
+    answer = run("fit", flowers, "--target", "Species", *words)
+    assert answer.exit_code == 2
+    assert said in answer.output
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--library", "fst"], "no specialist is called 'fst'"),
+        (["--library", "fast", "--kind", "Color=category"], "Colour"),
+        (["--library", "fast", "--task", "regression"], "SoftClassifier"),
+    ],
+)
+def test_what_fails_is_one_sentence_without_a_traceback(run, flowers, tmp_path, words, said):
+    answer = run("fit", flowers, "--target", "Species", "--out", "model", *words, "--jobs", 1)
+    assert answer.exit_code == 1
+    assert said in answer.output
+    assert "Traceback" not in answer.output
+    assert not (tmp_path / "model").exists()
+
+
+def test_a_half_written_file_is_not_left_behind(tmp_path):
+    (tmp_path / "page.html").write_text("old")
+    with pytest.raises(UnicodeEncodeError), whole_file(tmp_path / "page.html") as part:
+        part.write_text("half\ud800", encoding="utf-8")
+    assert (tmp_path / "page.html").read_text() == "old"
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+@pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "\0=1", "＝1"])
+def test_no_string_in_a_csv_can_be_taken_for_a_formula(tmp_path, text):
+    write_csv(pd.DataFrame({text: [text, "plain"], "number": [-1.5, 2.0]}), tmp_path / "out.csv")
+    assert guarded(text) == "'" + text
+    back = pd.read_csv(tmp_path / "out.csv", keep_default_na=False)
+    assert back["number"].tolist() == [-1.5, 2.0]
+    assert all(str(cell).startswith("'") for cell in (back.columns[0], back.iloc[0, 0]))
+
+
+def test_strings_that_are_no_formulas_are_written_as_they_are(tmp_path):
+    words = ["a", "1", "", " x", "a=b", "'quoted'", 'say "so"', "two\nlines", "a,b;c"]
+    write_csv(pd.DataFrame({"prediction": words}), tmp_path / "out.csv")
+    back = pd.read_csv(tmp_path / "out.csv", keep_default_na=False, dtype=str)
+    assert back["prediction"].tolist() == words
