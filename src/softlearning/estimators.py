@@ -287,7 +287,7 @@ class SoftLearning(BaseEstimator):
     def _forget(self):
         learned = [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]
         for name in (*learned, "_learned", "_schema", "_mixed"):
-            vars(self).pop(name, None)
+            self.__dict__.pop(name, None)
 
     def _warn_of_failures(self):
         failures = self._learned.crossed.failures
