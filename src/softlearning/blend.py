@@ -126,7 +126,8 @@ def fold_team(names, crossed: CrossFit, classes: int) -> Team:
     """The team whose members are the models of the folds, to be averaged: no refit."""
     chosen = crossed.library[needed(names, crossed.library)]
     team = assemble(chosen, crossed, classes, {})
-    views, members = {}, dict.fromkeys(chosen.names, ())
+    views: dict[str, View | None] = {}
+    members: dict[str, tuple[Member, ...]] = dict.fromkeys(chosen.names, ())
     for (name, fold), (model, view) in crossed.models.items():
         if name in members:
             key = "" if view is None else f"{name}/{fold}"

@@ -28,6 +28,7 @@ from softlearning.insight.disagreement import blend, disagreement, entropy, max_
 from softlearning.insight.selective import threshold_for_coverage, threshold_for_risk
 from softlearning.learned import Learned, failure_table, honest_blend, honest_risk_of, leaderboard
 from softlearning.library import Library, as_rows, every_row, resolve
+from softlearning.store import Store
 from softlearning.tables import admit, describe, is_table, understand
 from softlearning.weights import Solution, solve_weights
 
@@ -180,6 +181,22 @@ class SoftLearning(BaseEstimator):
         """V(x) = sum of alpha_k |f_k(x) - f(x)|^2: how far the specialists lie apart on each row."""
         return disagreement(*self._tensor(X))
 
+    # -- to keep and to show ------------------------------------------------------------------------------------------
+
+    def save(self, path) -> None:
+        """Write the model to one file, without pickle; `softlearning.load` reads it back."""
+        from softlearning.persistence import save
+
+        check_is_fitted(self)
+        save(self, path)
+
+    def report(self, path, X=None, y=None) -> None:
+        """Write one self-contained HTML page; with data, also how much each column matters."""
+        from softlearning.report import report_model
+
+        check_is_fitted(self)
+        report_model(self, path, X=X, y=y)
+
     # -- another combination of what is already fitted ----------------------------------------------------------------
 
     def recombine(self, *, rule=None, loss=None, X=None, y=None):
@@ -248,7 +265,8 @@ class SoftLearning(BaseEstimator):
 
     def _resources(self, start: float) -> Resources:
         deadline = None if self.time_limit is None else start + self.time_limit
-        return Resources(self.n_jobs, deadline, self.memory_limit)
+        store = None if self.checkpoint is None else Store(self.checkpoint)
+        return Resources(self.n_jobs, deadline, self.memory_limit, store)
 
     def _calibrates(self) -> bool:
         return self._task == "classification" and self.calibrate
