@@ -320,6 +320,33 @@ def test_any_scale_is_standardised_without_overflow(scale, offset, rng):
     assert np.abs(far).max() <= FARTHEST
 
 
+@pytest.mark.parametrize("name", ["native", "ordinal"])
+@pytest.mark.parametrize("scale", [1e-300, 1e-100, 1e100, 1e307])
+def test_trees_are_given_numbers_that_32_bits_hold(name, scale, rng):
+    X = rng.normal(size=(100, 2)) * [scale, 1.0]
+    view, matrix = fit_view(name, understand(X), X, X[:, 1], task="regression")
+    short = matrix.astype(np.float32)
+    assert np.isfinite(short).all()
+    np.testing.assert_array_equal(np.argsort(short[:, 0]), np.argsort(X[:, 0]))
+    np.testing.assert_array_equal(matrix[:, 1], X[:, 1])
+    assert np.isfinite(view.transform(np.array([[1e308, -1e308]])).astype(np.float32)).all()
+    matrix, dense = (
+        fit_view(name, understand(sp.csr_matrix(X)), sp.csr_matrix(X), X[:, 1], task="regression")[1],
+        matrix,
+    )
+    np.testing.assert_array_equal(matrix.toarray(), dense)
+
+
+def test_a_huge_number_that_comes_only_after_training_is_cut(rng):
+    X = rng.normal(size=(100, 2))
+    X[99, 1] = 1e300
+    schema = understand(X)
+    part = X[:90]
+    view, matrix = fit_view("native", schema, part, X[:90, 0], task="regression")
+    assert matrix is not part
+    assert np.isfinite(view.transform(X[90:]).astype(np.float32)).all()
+
+
 def test_whole_weights_scale_like_repeated_rows(rng):
     X = rng.normal(size=(50, 3))
     X[40:, 2] = 1e3

@@ -172,6 +172,14 @@ def count_gaps(array: np.ndarray) -> int:
     return sum(int(np.isnan(block).sum()) for _, block in _suspects(array))
 
 
+def largest(array: np.ndarray) -> float:
+    """Largest absolute value; 0 when there is none."""
+    if not array.size:
+        return 0.0
+    top = max(np.fmax.reduce(array, axis=None), -np.fmin.reduce(array, axis=None))
+    return float(top) if top == top else 0.0
+
+
 def checked_sparse(X: Any, least_rows: int = 0) -> sp.csr_matrix:
     """Csr float64 without duplicates; gaps and infinities are refused with row and column."""
     matrix = sp.csr_matrix(

@@ -21,12 +21,14 @@ from sklearn.preprocessing import TargetEncoder
 from sklearn.utils.extmath import randomized_svd
 from threadpoolctl import threadpool_limits
 
+from softlearning.containers import largest
 from softlearning.tables import NUMBERS, Column, Schema
 
 VIEWS = ("native", "ordinal", "scaled")
 
 ONE_HOT_LIMIT = 50  # categories beyond this are target-encoded even when the user calls them few
 SAMPLE_ROWS = 10_000  # medians and text components need no more rows than this
+LARGEST = 1e30  # trees hold numbers in 32 bits: larger ones are cut, columns of larger or far smaller ones rescaled
 FARTHEST = 1e6  # standardised values are cut here, so that no specialist overflows
 SMOOTH = 10.0  # rows of the overall mean that a category's own mean is mixed with
 
@@ -52,20 +54,20 @@ class View:
         self.lookups: list[dict[str, Any]] = []  # name, table (levels + 2, width): .., unseen, missing
         self.fill: np.ndarray | None = None  # (p,) what stands for NaN
         self.gaps: np.ndarray | None = None  # columns that get an indicator of NaN
-        self.unit: np.ndarray | None = None  # (p,) largest absolute value
+        self.unit: np.ndarray | None = None  # (p,) largest absolute value, or 1
         self.centre: np.ndarray | None = None  # (p,) mean, in units
         self.spread: np.ndarray | None = None  # (p,) standard deviation, in units
 
     def transform(self, X: Any) -> Any:
         """Matrix of a canonical table, rows unseen in training."""
         if sp.issparse(X):
-            return X if self.unit is None else divide_columns(X, self.unit)
+            return divide_columns(X, self.unit, FARTHEST if self.name == "scaled" else LARGEST)
         matrix = X if isinstance(X, np.ndarray) else self._columns(X)
         if self.fill is not None and self.gaps is not None:
             matrix = fill_gaps(matrix, self.fill, self.gaps)
         if self.unit is not None and self.centre is not None and self.spread is not None:
-            matrix = standardise(matrix, self.unit, self.centre, self.spread, overwrite=matrix is not X)
-        return matrix
+            return standardise(matrix, self.unit, self.centre, self.spread, overwrite=matrix is not X)
+        return within_range(matrix, self.unit)
 
     def _columns(self, X: pd.DataFrame) -> np.ndarray:
         blocks = [X[self.numbers].to_numpy(np.float64)] if self.numbers else []
@@ -102,18 +104,20 @@ def fit_view(
         raise ValueError(f"there is no view {name!r}; the views are {', '.join(VIEWS)}")
     view = View(name)
     if sp.issparse(X):
-        view.unit = largest(X) if name == "scaled" else None
+        top = column_tops(X)
+        view.unit = np.where(top == 0, 1.0, top) if name == "scaled" else extreme_units(top)
         return view, view.transform(X)
     matrix = X
     if not isinstance(X, np.ndarray):
         matrix = _fit_columns(view, schema, X, _target(y, task), seed)
     if name != "native":
         matrix = _fit_gaps(view, matrix)
-    if name == "ordinal" and schema.missing and matrix is X:
-        matrix = X.copy()  # held-out rows may have gaps: "nothing to do" would be wrong for them
     if name == "scaled":
-        matrix = _fit_scale(view, matrix, sample_weight, overwrite=matrix is not X)
-    return view, matrix
+        return view, _fit_scale(view, matrix, sample_weight, overwrite=matrix is not X)
+    view.unit = extreme_units(column_tops(matrix))
+    matrix = within_range(matrix, view.unit)
+    spared = matrix is X and ((name == "ordinal" and schema.missing) or schema.largest > LARGEST)
+    return view, X.copy() if spared else matrix  # "itself" would say that held-out rows need nothing either
 
 
 # --- columns of a frame
@@ -465,16 +469,32 @@ def standardise(
     return np.clip(scaled, -FARTHEST, FARTHEST, out=scaled)
 
 
-def largest(X: Any) -> np.ndarray:
-    """Largest absolute value of each column of a sparse matrix; 1 for an empty one."""
-    unit = np.zeros(X.shape[1])
-    np.maximum.at(unit, X.indices, np.abs(X.data))
-    unit[unit == 0] = 1.0
-    return unit
+def column_tops(X: Any) -> np.ndarray:
+    """Largest absolute value of each column; 0 where there is none."""
+    if not sp.issparse(X):
+        return np.nan_to_num(np.maximum(np.fmax.reduce(X, axis=0), -np.fmin.reduce(X, axis=0)))
+    top = np.zeros(X.shape[1])
+    np.maximum.at(top, X.indices, np.abs(X.data))
+    return top
 
 
-def divide_columns(X: Any, unit: np.ndarray) -> sp.csr_matrix:
-    """X with every column divided by its unit, still csr, cut at +-FARTHEST."""
+def extreme_units(top: np.ndarray) -> np.ndarray | None:
+    """What to divide columns by whose numbers 32 bits do not hold; None where all are held."""
+    extreme = (top > LARGEST) | ((top > 0) & (top < 1 / LARGEST))
+    return np.where(extreme, top, 1.0) if extreme.any() else None
+
+
+def within_range(matrix: np.ndarray, unit: np.ndarray | None) -> np.ndarray:
+    """The matrix in these units, cut at +-LARGEST; itself when there is nothing to do."""
     with np.errstate(over="ignore"):
-        data = np.clip(X.data / unit[X.indices], -FARTHEST, FARTHEST)
-    return sp.csr_matrix((data, X.indices, X.indptr), shape=X.shape)
+        matrix = matrix if unit is None else matrix / unit
+    return np.clip(matrix, -LARGEST, LARGEST) if largest(matrix) > LARGEST else matrix
+
+
+def divide_columns(X: Any, unit: np.ndarray | None, most: float) -> sp.csr_matrix:
+    """A sparse matrix with every column divided by its unit, still csr, cut at +-most; itself if that is the same."""
+    with np.errstate(over="ignore"):
+        data = X.data if unit is None else X.data / unit[X.indices]
+    if data is X.data and largest(data) <= most:
+        return X
+    return sp.csr_matrix((np.clip(data, -most, most), X.indices, X.indptr), shape=X.shape)

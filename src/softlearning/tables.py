@@ -38,6 +38,7 @@ from softlearning.containers import (
     has_names,
     is_frame,
     is_table,
+    largest,
     numbered_frame,
 )
 from softlearning.messages import nearest
@@ -124,6 +125,7 @@ class Schema:
     missing: int = 0
     named: bool = False
     columns: tuple[Column, ...] = ()
+    largest: float = 0.0  # largest absolute number in the table
 
     @cached_property
     def kept(self) -> tuple[Column, ...]:
@@ -177,13 +179,13 @@ def understand(X: Any, kinds: Mapping[str, str] | None = None) -> Schema:
     """
     if sp.issparse(X):
         matrix = checked_sparse(X, least_rows=1)
-        return Schema("sparse", matrix.shape[0], matrix.shape[1])
+        return Schema("sparse", matrix.shape[0], matrix.shape[1], largest=largest(matrix.data))
     data = frame_or_array(X, least_rows=1)
     if isinstance(data, pd.DataFrame):
         return _understand_frame(data, dict(kinds or {}), has_names(X))
     if kinds:
         return _understand_frame(numbered_frame(data), dict(kinds), named=False)
-    return Schema("array", data.shape[0], data.shape[1], missing=count_gaps(data))
+    return Schema("array", data.shape[0], data.shape[1], missing=count_gaps(data), largest=largest(data))
 
 
 def _understand_frame(frame: pd.DataFrame, kinds: dict[str, str], named: bool) -> Schema:
@@ -199,7 +201,8 @@ def _understand_frame(frame: pd.DataFrame, kinds: dict[str, str], named: bool) -
         raise ValueError(f"no column carries information ({reasons}); keep one with kinds={{name: 'numeric'}}")
     form = "array" if all(column.kind in NUMBERS for column in kept) else "table"
     missing = sum(column.missing for column in columns)
-    return Schema(form, len(frame), frame.shape[1], missing, named, columns)
+    top = max((max(abs(c.low), abs(c.high)) for c in kept if c.low is not None and c.high is not None), default=0.0)
+    return Schema(form, len(frame), frame.shape[1], missing, named, columns, top)
 
 
 def _is_wide(frame: pd.DataFrame) -> bool:
