@@ -321,6 +321,8 @@ REFUSED = {
     "3-d": (np.zeros((2, 2, 2)), ValueError, "dim 3"),
     "1-d": (np.zeros(3), ValueError, "Reshape your data"),
     "series": (pd.Series([1.0, 2.0]), ValueError, "2-dimensional|Reshape"),
+    "1-d words": (np.array(["a", "b"]), ValueError, "Reshape your data"),
+    "a row of a frame": (pd.DataFrame({"a": [1], "b": ["x"]}).iloc[0], ValueError, "1D Series.*Reshape your data"),
     "scalar": (3.0, ValueError, "scalar"),
     "None": (None, ValueError, "scalar|None"),
     "string": ("table.csv", ValueError, "scalar|dtype|could not convert"),

@@ -125,6 +125,8 @@ def _all_numbers(rows: Sequence[Sequence[Any]]) -> bool:
 def _holds_words(X: Any) -> bool:
     """Whether X is a 2-d array of strings, dates or mixed values, and not of numbers alone."""
     values = X if isinstance(X, np.ndarray) else np.asarray(X)
+    if values.ndim == 1 and values.dtype.kind in "OUMm":
+        raise ValueError(f"Expected 2D array, got 1D {type(X).__name__} instead. Reshape your data: one row is X[[0]]")
     if isinstance(X, np.matrix) or values.ndim != 2 or values.dtype.kind not in "OUMm":
         return False
     if values.dtype.kind != "O":
