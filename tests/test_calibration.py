@@ -91,3 +91,17 @@ def test_bad_input_is_refused_with_its_cause(P, Y, weight, message):
 def test_a_temperature_is_positive_and_finite(T):
     with pytest.raises(ValueError, match="positive and finite"):
         apply_temperature(np.eye(2), T)
+
+
+def test_shrinking_stops_a_flawless_record_from_being_sharpened_without_bound():
+    P = np.array([[0.9, 0.1]] * 50)
+    target = np.eye(2)[[0] * 50]
+    assert fit_temperature(P, target) == pytest.approx(1 / 50)
+    assert 0.3 < fit_temperature(P, target, shrink=20.0) < 1
+
+
+def test_shrinking_counts_rows_by_their_weight(rng):
+    P = rng.dirichlet(np.ones(3), size=40)
+    target = np.eye(3)[rng.integers(0, 3, size=40)]
+    twice = fit_temperature(np.vstack([P, P]), np.vstack([target, target]), shrink=20.0)
+    assert fit_temperature(P, target, np.full(40, 2.0), shrink=20.0) == pytest.approx(twice, rel=1e-9)

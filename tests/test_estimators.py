@@ -66,6 +66,19 @@ def test_the_honest_risk_is_not_the_optimised_one(classifier):
     assert classifier.cv_risk_ > classifier.certificate_.objective
 
 
+def test_the_verdict_names_the_best_specialist_and_the_gain_beyond_noise(rng):
+    X = rng.normal(size=(300, 3))
+    y = X[:, 0] + X[:, 1] + 0.5 * rng.normal(size=300)
+    halves = [Specialist(f"half_{j}", "linear", OneColumn(j, Ridge())) for j in (0, 1)]
+    blend, alone = SoftRegressor(halves).fit(X, y), SoftRegressor(["ridge"]).fit(X, y)
+    assert blend.verdict_.startswith("the blend is better than its best specialist, half_")
+    assert alone.verdict_ == (
+        "the blend is not better than its best specialist, ridge, beyond noise (gain 0 a row, standard error 0)"
+    )
+    notes = blend.leaderboard_.set_index("specialist")["note"]
+    assert sorted(notes) == ["", "best alone; the blend is better beyond noise"]
+
+
 def test_only_specialists_with_weight_are_refitted(classifier):
     assert set(classifier.specialists_) == set(classifier.weights_.index[classifier.weights_ > 0])
 
@@ -125,15 +138,16 @@ def test_a_stacker_is_a_specialist_too(rng):
 
 
 class OneColumn:
-    """Makes a logistic regression that reads one column."""
+    """Makes a learner, by default a logistic regression, that reads one column."""
 
-    def __init__(self, column):
+    def __init__(self, column, learner=None):
         self.column = column
+        self.learner = learner or LogisticRegression()
 
     def __call__(self, shape):
         from sklearn.compose import ColumnTransformer
 
-        return make_pipeline(ColumnTransformer([("one", "passthrough", [self.column])]), LogisticRegression())
+        return make_pipeline(ColumnTransformer([("one", "passthrough", [self.column])]), clone(self.learner))
 
 
 # -- numbers that can be reproduced ---------------------------------------------------------------------------------

@@ -26,7 +26,7 @@ from softlearning.folds import make_folds
 from softlearning.insight.conformal import calibrate_interval, calibrate_set, fit_scale, interval, predict_set
 from softlearning.insight.disagreement import blend, disagreement, entropy, max_probability_doubt
 from softlearning.insight.selective import threshold_for_coverage, threshold_for_risk
-from softlearning.learned import Learned, failure_table, honest_blend, honest_risk_of, leaderboard
+from softlearning.learned import Learned, failure_table, honest_blend, judge, leaderboard
 from softlearning.library import Library, as_rows, every_row, resolve
 from softlearning.store import Store
 from softlearning.tables import admit, describe, is_table, understand
@@ -105,9 +105,10 @@ class SoftLearning(BaseEstimator):
         self._learned = learned
         self.weights_ = learned.weights()
         self.certificate_ = learned.certificate()
-        self.cv_risk_ = honest_risk_of(learned, self.rule, self.loss)
+        verdict = judge(learned, self.rule, self.loss)
+        self.cv_risk_, self.verdict_ = verdict.risk, str(verdict)
         self.failures_ = failure_table(learned.crossed.failures)
-        self.leaderboard_ = leaderboard(learned, self.loss, self._score_of)
+        self.leaderboard_ = leaderboard(learned, self.loss, self._score_of, verdict)
         self._warn_of_failures()
         return self
 
@@ -364,13 +365,15 @@ class SoftClassifier(ClassifierMixin, SoftLearning):
     family_weights_ : Series
         The same by algorithmic family.
     leaderboard_ : DataFrame
-        specialist, family, weight, cv_risk, cv_score, fit_seconds, predict_seconds, status.
+        specialist, family, weight, cv_risk, cv_score, fit_seconds, predict_seconds, status, note.
     failures_ : DataFrame
         specialist, fold, error, seconds.
     certificate_ : Series
         objective, gap (an upper bound on objective minus optimum) and unique.
     cv_risk_ : float
         Honest risk of the blend: each fold is scored with weights learnt on the other folds.
+    verdict_ : str
+        Whether the blend is better than its best specialist beyond noise, by how much.
     oof_ : array (n, K, C)
         Out-of-fold probabilities, in the order of `weights_`.
     folds_ : list of (train, test)

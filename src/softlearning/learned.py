@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -14,6 +15,8 @@ from softlearning.execution import Failure
 from softlearning.insight.conformal import leave_fold_out_blend
 from softlearning.library import Library
 from softlearning.weights import Solution, honest_risk, row_losses, solve_weights
+
+COLUMNS = ["specialist", "family", "weight", "cv_risk", "cv_score", "fit_seconds", "predict_seconds", "status", "note"]
 
 
 @dataclass(frozen=True)
@@ -66,12 +69,47 @@ def honest_blend(learned: Learned, rule, loss: str) -> tuple[np.ndarray, np.ndar
     return leave_fold_out_blend(P, fold, weights_from)
 
 
-def honest_risk_of(learned: Learned, rule, loss: str) -> float:
-    """Mean loss of the blend when each fold is scored with weights learnt on the others."""
-    weight = learned.rows_weight()
-    P, Y = learned.rows_tensor(), learned.rows_target()
-    risk = honest_risk(P, Y, learned.rows_fold(), rule=rule, loss=loss, sample_weight=weight)
-    return float(np.average(risk, weights=weight))
+@dataclass(frozen=True)
+class Verdict:
+    """What held-out rows say of the blend against its best specialist.
+
+    risk : mean loss of the blend when each fold is scored with weights learnt on the others.
+    best : the specialist of least cross-validated risk.
+    gain, error : mean over rows of the loss of the best specialist (picked without the row's fold) minus that of the
+        blend, and the standard error of this mean.
+    """
+
+    risk: float
+    best: str
+    gain: float
+    error: float
+
+    @property
+    def better(self) -> bool:
+        """Beyond noise: the gain is more than two standard errors."""
+        return self.gain > 2 * self.error
+
+    @property
+    def note(self) -> str:
+        return f"best alone; the blend is {'' if self.better else 'not '}better beyond noise"
+
+    def __str__(self) -> str:
+        figures = f"{self.gain:.3g} a row, standard error {self.error:.2g}"
+        if self.better:
+            return f"the blend is better than its best specialist, {self.best} (gain {figures})"
+        return f"the blend is not better than its best specialist, {self.best}, beyond noise (gain {figures})"
+
+
+def judge(learned: Learned, rule, loss: str) -> Verdict:
+    """The blend against its best specialist, both chosen without the fold that they are scored on."""
+    P, Y, weight = learned.rows_tensor(), learned.rows_target(), learned.rows_weight()
+    scored = partial(honest_risk, P, Y, learned.rows_fold(), loss=loss, sample_weight=weight)
+    blend, pick = scored(rule=rule), scored(rule="best")
+    share = np.full(len(Y), 1 / len(Y)) if weight is None else weight / weight.sum()
+    gain = float(share @ (pick - blend))
+    error = float(np.sqrt(share**2 @ (pick - blend - gain) ** 2))
+    best = int(solve_weights(P, Y, rule="best", loss=loss, sample_weight=weight).weights.argmax())
+    return Verdict(float(share @ blend), learned.crossed.library.names[best], gain, error)
 
 
 def failure_table(failures: tuple[Failure, ...]) -> pd.DataFrame:
@@ -79,8 +117,11 @@ def failure_table(failures: tuple[Failure, ...]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["specialist", "fold", "error", "seconds"])
 
 
-def leaderboard(learned: Learned, loss: str, score: Callable) -> pd.DataFrame:
-    """One line a specialist: what it weighs, how good it is alone, what it cost, what became of it."""
+def leaderboard(learned: Learned, loss: str, score: Callable, verdict: Verdict) -> pd.DataFrame:
+    """One line a specialist: what it weighs, how good it is alone, what it cost, what became of it.
+
+    The line of the best specialist notes whether the blend is better than it beyond noise.
+    """
     crossed = learned.crossed
     weights, failed = learned.weights(), {f.specialist: f.error.splitlines()[0] for f in crossed.failures}
     lines = []
@@ -92,9 +133,8 @@ def leaderboard(learned: Learned, loss: str, score: Callable) -> pd.DataFrame:
             line["status"] = f"left out: {crossed.left_out[s.name]}"
         else:
             line["status"] = f"failed: {failed.get(s.name, 'for an unknown reason')}"
-        lines.append(line)
-    columns = ["specialist", "family", "weight", "cv_risk", "cv_score", "fit_seconds", "predict_seconds", "status"]
-    board = pd.DataFrame(lines, columns=columns)
+        lines.append(line | {"note": verdict.note if s.name == verdict.best else ""})
+    board = pd.DataFrame(lines, columns=COLUMNS)
     return board.sort_values(["weight", "cv_risk"], ascending=[False, True], ignore_index=True)
 
 
