@@ -53,7 +53,7 @@ PRELOAD: tuple[str, ...] = (
     "sklearn.linear_model",
 )
 PRELOAD += ("sklearn.svm", "sklearn.neighbors", "sklearn.neural_network", "sklearn.gaussian_process")
-PRELOAD += ("sklearn.calibration", "lightgbm", "catboost", "softlearning", "softlearning.execution")
+PRELOAD += ("sklearn.calibration", "lightgbm", "catboost", "softlearning.execution", "softlearning.crossfit")
 TOKEN = f"softlearning-{uuid.uuid4().hex[:12]}-"  # scratch folders of this program start with it
 GRACE = 0.25  # seconds between the watchdog inside the hand and the kill from outside
 CODE = struct.Struct("i")
@@ -286,13 +286,22 @@ def serve(control_fd: int, driver: int, token: str, scratch: str) -> None:
             shutil.rmtree(os.path.join(scratch, name), ignore_errors=True)
 
 
+class Absent:
+    """An importer for which a package is not installed."""
+
+    @staticmethod
+    def find_spec(name: str, path: Any = None, target: Any = None) -> None:
+        if name == "polars":
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+
 def preload() -> None:
     """Import what specialists need. Polars starts threads, which a process that forks must not have."""
-    sys.modules["polars"] = None  # type: ignore[assignment]
+    sys.meta_path.insert(0, Absent)
     for name in PRELOAD:
         with contextlib.suppress(Exception):
             import_module(name)
-    del sys.modules["polars"]
+    sys.meta_path.remove(Absent)
     gc.collect()
     gc.freeze()  # the collector of a hand must not touch, and so copy, these pages
 
