@@ -96,7 +96,7 @@ def test_a_temperature_is_positive_and_finite(T):
 def test_shrinking_stops_a_flawless_record_from_being_sharpened_without_bound():
     P = np.array([[0.9, 0.1]] * 50)
     target = np.eye(2)[[0] * 50]
-    assert fit_temperature(P, target) == pytest.approx(1 / 50)
+    assert fit_temperature(P, target) < 0.1
     assert 0.3 < fit_temperature(P, target, shrink=20.0) < 1
 
 
