@@ -23,6 +23,7 @@ from softlearning.folds import Split, fold_of_row
 from softlearning.library import Library, Shape, Specialist, dummy_row
 from softlearning.prepare import View, fit_view
 from softlearning.tables import Schema
+from softlearning.weights import solve_weights
 
 
 @dataclass(frozen=True)
@@ -140,10 +141,25 @@ def cross_fit(
         done = run_level(1, usable, source, done, resources, calibrate, keep)
         if not done.library:
             done = run_level(1, Library((dummy_row(),)), source, done, resources, calibrate, keep)  # the last resort
-        done = run_level(2, usable, source, done, resources, calibrate, keep)
+        done = run_level(2, with_readings(usable, done, data), source, done, resources, calibrate, keep)
     if not done.library:
         raise RuntimeError("no specialist finished: " + "; ".join(f"{f.specialist}: {f.error}" for f in done.failures))
     return done
+
+
+def with_readings(library: Library, done: CrossFit, data: Data) -> Library:
+    """The library, where a row that reads the "support" names the specialists of level 1 that earn weight together.
+
+    So that what has no weight need not be refitted for the stacker's sake.
+    """
+    if not any(s.reads == "support" for s in library):
+        return library
+    rows, names = done.predicted, done.library.level(1).names
+    weight = None if data.weight is None else data.weight[rows]
+    P, loss = done.oof[rows][:, done.columns(names)], "squared" if data.classes == 1 else "log"
+    alpha = solve_weights(P, data.target[rows], loss=loss, sample_weight=weight).weights
+    support = tuple(name for name, a in zip(names, alpha) if a > 0)
+    return Library(tuple(replace(s, reads=support) if s.reads == "support" else s for s in library))
 
 
 def nothing_yet(data: Data, splits: list[Split]) -> CrossFit:

@@ -13,9 +13,11 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import click
 import numpy as np
+import pandas as pd
 from sklearn.model_selection import train_test_split
 
 from softlearning.bench.study_sets import SETS, StudySet
@@ -26,6 +28,7 @@ from softlearning.library import Library, Specialist, every_row
 from softlearning.tables import admit, understand
 
 TEST_SHARE = 0.2
+LAST_ROW = "dummy"  # the row that is fitted last: a cell that has it is whole
 MODEL_SEED = 42  # folds and specialists; the seed of a cell draws and splits the table
 
 
@@ -60,7 +63,7 @@ def open_cell(of: StudySet, seed: int, cv: object = None) -> Cell:
     return Cell(of, seed, data, splits, admit(schema, X_test), encode(y_test))
 
 
-def fit_one(row: Specialist, cell: Cell) -> dict[str, object]:
+def fit_one(row: Specialist, cell: Cell) -> dict[str, Any]:
     """Out-of-fold (n, C), test (m, C) and fold-averaged test predictions of one specialist, with its CPU seconds."""
     begin = time.process_time()
     crossed = cross_fit(Library((row,)), cell.data, cell.splits, Resources(), calibrate=False, keep=True)
@@ -117,6 +120,30 @@ def fit(cache: Path, sets: str, seeds: int | None, names: str, cv: int | None) -
                 break
             fit_cell(cell, cache / (cell.name if cv is None else f"{cell.name}-cv{cv}"), library)
             click.echo(f"{cell.name}: {time.process_time() - begin:.0f} CPU seconds")
+
+
+@main.command()
+@click.argument("cache", type=click.Path(path_type=Path, exists=True))
+@click.argument("results", type=click.Path(path_type=Path))
+@click.option("--sets", default="", help="names, by comma; all by default")
+def evaluate(cache: Path, results: Path, sets: str) -> None:
+    """Every scheme on every cell that is cached whole; cells that the results already have are kept as they are."""
+    from softlearning.bench.study_schemes import evaluate_cell, open_cached
+
+    files = {name: results / f"study_{name}.csv" for name in ("schemes", "specialists")}
+    tables = {name: pd.read_csv(path) if path.exists() else pd.DataFrame() for name, path in files.items()}
+    for of, seed in [(s, seed) for s in SETS for seed in s.seeds if not sets or s.name in sets.split(",")]:
+        folder = cache / f"{of.name}-{seed}"
+        known = tables["schemes"]
+        if not (folder / f"{LAST_ROW}.npz").exists() or (
+            len(known) and known.eval("dataset == @of.name and seed == @seed").any()
+        ):
+            continue
+        begin = time.process_time()
+        for name, lines in zip(files, evaluate_cell(open_cached(open_cell(of, seed), folder))):
+            tables[name] = pd.concat([tables[name], pd.DataFrame(lines)], ignore_index=True)
+            tables[name].to_csv(files[name], index=False, float_format="%.6g")
+        click.echo(f"{folder.name}: {time.process_time() - begin:.0f} CPU seconds")
 
 
 if __name__ == "__main__":

@@ -114,6 +114,6 @@ SETS = (
     StudySet("newsgroups", C, partial(of_paper, "A09"), ONE),
     StudySet("california_8000", R, partial(california, 8_000), ONE),
     StudySet("covertype_8000", C, partial(covertype, 8_000), ONE),
-    StudySet("mc5", C, partial(overlapping, 20_000, 50, 5), ONE, "generated"),
+    StudySet("mc5", C, partial(overlapping, 8_000, 50, 5), ONE, "generated"),
     StudySet("olivetti", C, faces, ONE),
 )

@@ -8,6 +8,7 @@ may pass as `library=`.
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 from softlearning.library import rows
 from softlearning.library.specialist import Library, Prototype, Shape, Specialist, as_rows
@@ -27,8 +28,8 @@ __all__ = [
 
 KERNEL_LIMIT = "the time of a kernel machine grows with the square of the rows"
 CUBE = "the time of a Gaussian process grows with the cube of the rows"
-SMALL_NETWORK = {"layers": (64, 32), "batch": 32, "epochs": 200}
-LARGE_NETWORK = {"layers": (256, 128, 64), "batch": 256, "epochs": 300}
+SMALL_NETWORK: dict[str, Any] = {"layers": (64, 32), "batch": 32, "epochs": 200}
+LARGE_NETWORK: dict[str, Any] = {"layers": (256, 128, 64), "batch": 256, "epochs": 300}
 
 row = partial(Specialist, trusted=True)
 flat = partial(row, piecewise_constant=True)

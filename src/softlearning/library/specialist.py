@@ -66,8 +66,9 @@ class Specialist:
         Expected seconds relative to the other rows (logistic regression is about 1).
     level : int
         2 for a stacker: it reads the out-of-fold predictions of level 1.
-    reads : tuple of str or None
-        The specialists that a row of level 2 reads; None for all of level 1.
+    reads : tuple of str, "support" or None
+        The specialists that a row of level 2 reads: those named, those that earn weight when level 1 is solved alone,
+        or all of level 1.
     sparse : bool
         Whether it takes a sparse matrix; otherwise it gets a dense copy.
     trusted : bool
@@ -83,7 +84,7 @@ class Specialist:
     piecewise_constant: bool = False
     cost: float = 1.0
     level: int = 1
-    reads: tuple[str, ...] | None = None
+    reads: tuple[str, ...] | str | None = None
     sparse: bool = True
     trusted: bool = False
 
