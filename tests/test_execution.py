@@ -21,8 +21,8 @@ import pytest
 from scipy import sparse
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from softlearning import crew
 from softlearning.execution import Failure, Outcome, Scratch, Task, cores, elsewhere, run
+from tests.faults import processes_left
 
 WAYS = {"here": {}, "crew of one": {"isolate": True}, "crew of two": {"n_jobs": 2}}
 
@@ -54,11 +54,6 @@ def grown(number):
     return {"number": float(number)}
 
 
-def hands():
-    """Processes that a crew left running (its office may stay)."""
-    return psutil.Process().children(recursive=True)[1:] if crew._office else []
-
-
 @pytest.mark.parametrize("way", WAYS)
 def test_outcomes_come_in_the_order_of_the_tasks_whatever_their_cost(way, rng):
     X = rng.normal(size=(20, 3))
@@ -84,7 +79,7 @@ def test_a_task_that_kills_its_process_kills_nothing_else():
     outcomes = run(tasks, isolate=True)
     assert outcomes[0].error == "the process was ended by SIGKILL"
     assert [o.value["number"] for o in outcomes[1:]] == list(range(5))
-    assert hands() == []
+    assert processes_left() == []
 
 
 def test_a_task_that_holds_the_interpreter_is_ended_and_the_others_get_their_turn():
@@ -213,7 +208,7 @@ def test_an_interrupt_leaves_no_process_behind():
     tasks = [Task("slow", 0, time.sleep, (1000,), cost=2), Task("a", 0, grown, (1,))]
     with pytest.raises(KeyboardInterrupt):
         run(tasks, n_jobs=2, watch=interrupt)
-    assert hands() == []
+    assert processes_left() == []
 
 
 def leave_a_child():
@@ -225,7 +220,7 @@ def leave_a_child():
 def test_a_child_that_a_task_leaves_running_is_ended_with_it():
     [outcome] = run([Task("a", 0, leave_a_child, ())], isolate=True)
     assert isinstance(outcome, Outcome)
-    assert hands() == []
+    assert processes_left() == []
 
 
 def kill_the_office_once(marker):

@@ -32,6 +32,7 @@ WORK = {
     "tasks",
     "carriers",
     "crew",
+    "office",
     "sharing",
     "fingerprint",
     "store",

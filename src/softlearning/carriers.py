@@ -24,7 +24,8 @@ from joblib.externals.loky import get_reusable_executor
 from joblib.parallel import get_active_backend
 from threadpoolctl import ThreadpoolController
 
-from softlearning import crew
+from softlearning import crew, office
+from softlearning.office import say
 from softlearning.tasks import Answers, Desk, Failure, Limits, Outcome, Task, perform
 
 TRIES = 3  # how often a task is begun when something else ended its process
@@ -43,7 +44,7 @@ def carry_here(desk: Desk) -> Answers:
     while (position := desk.next()) is not None:
         task = desk.tasks[position]
         with contextlib.nullcontext(0) if desk.store is None else desk.store.attempt(task) as marks:
-            if marks == 0 or crew.inside:
+            if marks == 0 or office.inside:
                 with threads.limit(limits=1), fence:
                     answer = perform(task, Exception)
             elif marks < MARKS:
@@ -155,7 +156,7 @@ def begin(desk: Desk, position: int, workers: int) -> crew.Call | Outcome | Fail
     except Exception as error:
         if desk.limits == Limits() and task.limit is None:
             return attempt(task)
-        return task.failed(f"cannot be sent to a process of its own: {crew.say(error)}")
+        return task.failed(f"cannot be sent to a process of its own: {say(error)}")
 
 
 def ended(busy: list[crew.Call]) -> list[crew.Call]:
@@ -226,7 +227,7 @@ def carry_joblib(desk: Desk, n_jobs: int | None, isolate: bool) -> Answers:
                 yield position, answer
             return
         except Exception as error:
-            reason, isolate, in_vain = crew.say(error), True, in_vain + 1
+            reason, isolate, in_vain = say(error), True, in_vain + 1
             for position in sent:
                 desk.again(position)
         except BaseException:
@@ -246,7 +247,7 @@ def calls(desk: Desk, isolate: bool, sent: set[int]) -> Iterator[Any]:
 
 def far_away(position: int, task: Task, seconds: float | None, memory: int | None, isolate: bool):
     """One task in a worker of joblib. Clocks of machines differ, so the time travels as a duration."""
-    if not isolate or crew.inside:
+    if not isolate or office.inside:
         return position, attempt(task)
     deadline = None if seconds is None else time.monotonic() + seconds
     return position, alone(task, Limits(memory, deadline))

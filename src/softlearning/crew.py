@@ -6,69 +6,44 @@ One *office* process per Python process imports the heavy libraries once, on one
     driver --(job file, answer file, status socket)--> office --fork--> hand: reads job, writes answer
     driver <--------- status: the exit code; closed by the driver = kill ------- office
 
-Both files live in memory and have no name: pickles pass only between processes of one program. The office
-never imports the user's script (a script without a `__main__` guard works), kills a hand together with whatever
-it left running, and when the driver dies it kills all hands, removes the driver's scratch files and leaves.
+Both files live in memory and have no name: pickles pass only between processes of one program. The office never imports
+the user's script (a script without a `__main__` guard works), kills a hand together with whatever it left running, and
+when the driver dies it kills all hands, removes the driver's scratch files and leaves.
 """
 
 from __future__ import annotations
 
 import atexit
 import contextlib
-import ctypes
-import faulthandler
-import gc
 import os
-import resource
-import select
-import shutil
+import pickletools
 import signal
 import socket
-import struct
 import subprocess
 import sys
 import tempfile
 import threading
 import time
-import traceback
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from importlib import import_module
-from multiprocessing.reduction import ForkingPickler
 from typing import Any, BinaryIO
 
 import cloudpickle
 
+from softlearning.office import CODE, unpack, write
+
 ONE_THREAD = dict.fromkeys(
-    ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS", "LOKY_MAX_CPU_COUNT"),
-    "1",
+    ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS", "LOKY_MAX_CPU_COUNT"), "1"
 )
-PRELOAD: tuple[str, ...] = (
-    "numpy",
-    "scipy.linalg",
-    "scipy.optimize",
-    "pandas",
-    "sklearn.ensemble",
-    "sklearn.linear_model",
-)
-PRELOAD += ("sklearn.svm", "sklearn.neighbors", "sklearn.neural_network", "sklearn.gaussian_process")
-PRELOAD += ("sklearn.calibration", "lightgbm", "catboost", "softlearning.execution", "softlearning.crossfit")
 TOKEN = f"softlearning-{uuid.uuid4().hex[:12]}-"  # scratch folders of this program start with it
 GRACE = 0.25  # seconds between the watchdog inside the hand and the kill from outside
-CODE = struct.Struct("i")
-LIBC = ctypes.CDLL(None)
-DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG
-
-unpack = ForkingPickler.loads  # what multiprocessing itself uses between its own processes
-inside = False  # True in a hand: no crew inside a crew
+KNOWN = {"numpy", "scipy", "sklearn", "pandas", "lightgbm", "catboost", "softlearning", "cloudpickle", "__main__"}
+KNOWN |= set(sys.stdlib_module_names)
 
 
 class CannotStart(RuntimeError):
     """No disposable process can be made here."""
-
-
-# ---------------------------------------------------------------------------------------------- in the driver
 
 
 @dataclass
@@ -139,42 +114,40 @@ def death(code: int | None) -> str:
 
 
 class Office:
-    """The driver's end of the forking process."""
+    """The driver's end of a process that forks: started afresh, or a branch of another office."""
 
-    def __init__(self) -> None:
-        self.control, theirs = socket.socketpair()
-        code = (
-            f"import sys; sys.path[:] = {sys.path!r}; from softlearning import crew; "
-            f"crew.serve({theirs.fileno()}, {os.getpid()}, {TOKEN!r}, {tempfile.gettempdir()!r})"
-        )
-        try:
-            self.process = subprocess.Popen(
-                [sys.executable, "-W", "ignore", "-c", code],
-                env=os.environ | ONE_THREAD,
-                pass_fds=[theirs.fileno()],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                start_new_session=True,  # Ctrl-C in the terminal is for the driver alone
-            )
-        except OSError as error:
-            raise CannotStart(f"no worker process can be started: {error}") from error
-        finally:
-            theirs.close()
+    def __init__(self, parent: Office | None = None, modules: frozenset[str] = frozenset()) -> None:
+        self.modules = modules
         self.ready = False
+        self.process: subprocess.Popen | None = None
+        self.control, theirs = socket.socketpair()
+        with theirs:
+            if parent is None:
+                self.process = launch(theirs)
+            else:
+                branch_off(parent, theirs, modules)
 
-    def wait_until_ready(self, seconds: float = 120) -> None:
+    def alive(self) -> bool:
+        try:
+            return self.control.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT) != b""
+        except BlockingIOError:
+            return True
+        except OSError:
+            return False
+
+    def is_ready(self, seconds: float) -> bool:
+        """Whether it came up; waits for it."""
         if not self.ready:
             self.control.settimeout(seconds)
             with contextlib.suppress(OSError):
                 self.ready = self.control.recv(1) == b"r"
             self.control.settimeout(None)
-        if not self.ready:
-            self.close()
-            raise CannotStart("the process that starts the workers did not come up")
+        return self.ready
 
     def close(self) -> None:
         self.control.close()
+        if self.process is None:
+            return
         try:
             self.process.wait(5)
         except subprocess.TimeoutExpired:
@@ -182,20 +155,47 @@ class Office:
             self.process.wait()
 
 
+def launch(control: socket.socket) -> subprocess.Popen:
+    code = (
+        f"import sys; sys.path[:] = {sys.path!r}; from softlearning import office; "
+        f"office.main({control.fileno()}, {os.getpid()}, {tempfile.gettempdir()!r}, {TOKEN!r})"
+    )
+    try:
+        return subprocess.Popen(
+            [sys.executable, "-W", "ignore", "-c", code],
+            env=os.environ | ONE_THREAD,
+            pass_fds=[control.fileno()],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,  # Ctrl-C in the terminal is for the driver alone
+        )
+    except OSError as error:
+        raise CannotStart(f"no worker process can be started: {error}") from error
+
+
+def branch_off(office: Office, control: socket.socket, modules: frozenset[str]) -> None:
+    with nameless() as file:
+        write(file, cloudpickle.dumps((list(sys.path), sorted(modules))))
+        with contextlib.suppress(OSError):  # a dead office shows when the branch does not come up
+            socket.send_fds(office.control, [b"o"], [file.fileno(), control.fileno()])
+
+
 _office: Office | None = None
+_branch: Office | None = None  # for calls that need modules of the user
 _refused = ""  # why there can be no office; asked once
-_lock = threading.Lock()
+_barred: frozenset[str] = frozenset()  # modules that no branch came up with
+_lock = threading.RLock()
 
 
 def start() -> None:
     """Begin to start the office, without waiting for it."""
-    global _office, _refused
+    global _office, _branch, _refused
     with _lock:
         if _refused:
             raise CannotStart(_refused)
-        if _office is not None and _office.process.poll() is not None:
-            _office.close()
-            _office = None
+        if _office is not None and not _office.alive():
+            stop()
         try:
             _office = _office or Office()
         except CannotStart as error:
@@ -205,24 +205,51 @@ def start() -> None:
 
 def stop() -> None:
     """End the office, and with it all hands."""
-    global _office
+    global _office, _branch
     with _lock:
-        if _office is not None:
-            _office.close()
-        _office = None
+        for office in (_branch, _office):
+            if office is not None:
+                office.close()
+        _office = _branch = None
 
 
 def _forget() -> None:
     """After a fork of the driver: the office belongs to the parent."""
-    global _office, _lock
-    if _office is not None:
-        _office.process.returncode = 0  # not our child: nothing to wait for
-        _office.control.close()
-    _office, _lock = None, threading.Lock()
+    global _office, _branch, _lock
+    for office in (_branch, _office):
+        if office is not None:
+            if office.process is not None:
+                office.process.returncode = 0  # not our child: nothing to wait for
+            office.control.close()
+    _office, _branch, _lock = None, None, threading.RLock()
 
 
 atexit.register(stop)
 os.register_at_fork(after_in_child=_forget)
+
+
+def office_for(modules: frozenset[str]) -> Office:
+    """The office, ready, or a branch of it that has these modules."""
+    global _branch, _barred, _refused
+    start()
+    assert _office is not None
+    if not _office.is_ready(120):
+        stop()
+        _refused = "the process that starts the workers did not come up"
+        raise CannotStart(_refused)
+    modules = modules - _barred
+    if not modules:
+        return _office
+    if _branch is not None and not (modules <= _branch.modules and _branch.alive()):
+        modules |= _branch.modules
+        _branch.close()
+        _branch = None
+    _branch = _branch or Office(_office, modules)
+    if _branch.is_ready(60):
+        return _branch
+    _branch.close()
+    _branch, _barred = None, _barred | modules
+    return _office
 
 
 def hire(function: Callable, args: tuple, *, tag: Any, limit: float | None, memory: int | None) -> Call:
@@ -232,186 +259,19 @@ def hire(function: Callable, args: tuple, *, tag: Any, limit: float | None, memo
     """
     call_bytes = cloudpickle.dumps((function, args))
     job = cloudpickle.dumps((list(sys.path), list(sys.argv), os.getcwd(), limit, memory, call_bytes))
-    start()
     status, theirs = socket.socketpair()
     status.setblocking(False)
-    call = Call(tag, limit, nameless(), status)
     with theirs, nameless() as job_file, _lock:
         write(job_file, job)
-        assert _office is not None
-        _office.wait_until_ready()
-        call.start = time.monotonic()
+        office = office_for(foreign_modules(call_bytes))
+        call = Call(tag, limit, nameless(), status)
         files = [job_file.fileno(), call.answer_file.fileno(), theirs.fileno()]
         with contextlib.suppress(OSError):  # a dead office shows as "lost"
-            socket.send_fds(_office.control, [b"h"], files)
+            socket.send_fds(office.control, [b"h"], files)
     return call
 
 
-def write(file: BinaryIO, data: bytes) -> None:
-    rest = memoryview(data)
-    while len(rest):
-        rest = rest[file.write(rest) :]
-
-
-# ---------------------------------------------------------------------------------------------- in the office
-
-
-def serve(control_fd: int, driver: int, token: str, scratch: str) -> None:
-    """Fork a hand for each request, report how each ended, leave when the driver has gone."""
-    control = socket.socket(fileno=control_fd)
-    preload()
-    wake, waker = socket.socketpair()
-    waker.setblocking(False)
-    signal.set_wakeup_fd(waker.fileno(), warn_on_full_buffer=False)
-    signal.signal(signal.SIGCHLD, lambda *_: None)
-    control.sendall(b"r")
-    hands: dict[int, socket.socket] = {}  # process group -> status socket
-    while os.getppid() == driver:
-        ready = select.select([control, wake, *hands.values()], [], [], 1.0)[0]
-        if wake in ready:
-            wake.recv(4096)
-        for group, status in list(hands.items()):
-            if status in ready:  # the driver wants it dead, or is dead
-                kill(group)
-        reap(hands)
-        if control in ready:
-            message, fds, *_ = socket.recv_fds(control, 1, 3)
-            if not message:
-                break
-            fork(fds, hands, (control, wake, waker))
-    for group in hands:
-        kill(group)
-    for name in os.listdir(scratch):
-        if name.startswith(token):
-            shutil.rmtree(os.path.join(scratch, name), ignore_errors=True)
-
-
-class Absent:
-    """An importer for which a package is not installed."""
-
-    @staticmethod
-    def find_spec(name: str, path: Any = None, target: Any = None) -> None:
-        if name == "polars":
-            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
-
-
-def preload() -> None:
-    """Import what specialists need. Polars starts threads, which a process that forks must not have."""
-    sys.meta_path.insert(0, Absent)
-    for name in PRELOAD:
-        with contextlib.suppress(Exception):
-            import_module(name)
-    sys.meta_path.remove(Absent)
-    gc.collect()
-    gc.freeze()  # the collector of a hand must not touch, and so copy, these pages
-
-
-def kill(group: int) -> None:
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(group, signal.SIGKILL)
-
-
-def reap(hands: dict[int, socket.socket]) -> None:
-    """Report ended hands, and end what they left running (while the group's number is still theirs)."""
-    while True:
-        try:
-            ended = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-        except ChildProcessError:
-            return
-        if ended is None:
-            return
-        kill(ended.si_pid)
-        _, code = os.waitpid(ended.si_pid, 0)
-        if (status := hands.pop(ended.si_pid, None)) is not None:
-            with status, contextlib.suppress(OSError):
-                status.sendall(CODE.pack(os.waitstatus_to_exitcode(code)))
-
-
-def fork(fds: list[int], hands: dict[int, socket.socket], ours: tuple[socket.socket, ...]) -> None:
-    job, answer, status = os.fdopen(fds[0], "rb"), os.fdopen(fds[1], "wb", 0), socket.socket(fileno=fds[2])
-    pid = os.fork()
-    if pid:
-        with contextlib.suppress(OSError):
-            os.setpgid(pid, pid)  # here and in the hand: whoever comes first
-        job.close()
-        answer.close()
-        hands[pid] = status
-        return
-    try:
-        os.setpgid(0, 0)
-        LIBC.prctl(DIE_WITH_PARENT, signal.SIGKILL)
-        signal.set_wakeup_fd(-1)
-        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-        for other in (status, *ours, *hands.values()):
-            other.close()
-        work(job, answer)
-    finally:
-        os._exit(1)
-
-
-# ------------------------------------------------------------------------------------------------ in the hand
-
-
-def work(job: BinaryIO, answer: BinaryIO) -> None:
-    """Answer one call. Nothing after the answer: no exit handlers, no waiting for threads left behind."""
-    global inside
-    inside, me = True, os.getpid()
-    job.seek(0)
-    sys.path[:], sys.argv[:], folder, limit, memory, call = unpack(job.read())
-    job.close()
-    with contextlib.suppress(OSError):
-        os.chdir(folder)
-    with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as file:
-        file.write("1000")  # if the machine runs out of memory, take me and not the driver
-    faulthandler.enable(file=answer.fileno())  # a crash tells where it was
-    if limit is not None:
-        faulthandler.dump_traceback_later(max(limit, 0.01), exit=True, file=answer.fileno())
-    result = perform(call, memory)
-    faulthandler.cancel_dump_traceback_later()
-    if os.getpid() == me:  # else a child that the call forked has come back here
-        write(answer, result)
-        os._exit(0)
-
-
-def perform(call: bytes, memory: int | None) -> bytes:
-    """The pickled answer of a pickled call, whatever it raises."""
-    try:
-        function, args = unpack(call)
-        with memory_cap(memory):
-            value = function(*args)
-        return cloudpickle.dumps(("value", value))
-    except BaseException as error:
-        return cloudpickle.dumps(("error", (say(error), traceback.format_exc(limit=-20))))
-
-
-def say(error: BaseException) -> str:
-    """Type and message, even when the message itself cannot be made."""
-    try:
-        text = str(error)
-    except Exception:
-        text = "(its message cannot be printed)"
-    return f"{type(error).__name__}: {text}"[:2000].rstrip(": ")
-
-
-@contextlib.contextmanager
-def memory_cap(extra: int | None):
-    """Let the process allocate `extra` bytes more than it has; then MemoryError, or native code dies."""
-    if extra is None:
-        yield
-        return
-    soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
-    wanted = private_bytes() + extra
-    resource.setrlimit(resource.RLIMIT_DATA, (wanted if hard < 0 else min(wanted, hard), hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
-
-
-def private_bytes() -> int:
-    """The memory that RLIMIT_DATA counts, in bytes."""
-    with open("/proc/self/status") as file:
-        for line in file:
-            if line.startswith("VmData:"):
-                return int(line.split()[1]) * 1024
-    return 0
+def foreign_modules(pickled: bytes) -> frozenset[str]:
+    """Modules that a pickle names and an office does not have."""
+    names = {argument for code, argument, _ in pickletools.genops(pickled) if isinstance(argument, str)}
+    return frozenset(name for name in names if name in sys.modules and name.split(".")[0] not in KNOWN)

@@ -18,7 +18,7 @@ from typing import Any
 from joblib import cpu_count
 from joblib.parallel import ThreadingBackend, get_active_backend
 
-from softlearning import crew
+from softlearning import office
 from softlearning.carriers import attempt, carry_crew, carry_here, carry_joblib
 from softlearning.sharing import Scratch, Shared
 from softlearning.tasks import Answers, Desk, Event, Failure, Limits, Outcome, Task
@@ -59,7 +59,7 @@ def carry(desk: Desk, n_jobs: int | None, isolate: bool) -> Answers:
 
 def carrier(n_jobs: int | None, isolate: bool) -> str:
     """Which of the three ways: the caller's joblib backend, or the least that serves."""
-    if crew.inside:
+    if office.inside:
         return "here"
     if backend_is_chosen():
         return "joblib"

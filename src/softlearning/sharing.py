@@ -20,8 +20,9 @@ import numpy as np
 import pandas as pd
 from scipy import sparse
 
-from softlearning.crew import TOKEN, unpack
+from softlearning.crew import TOKEN
 from softlearning.fingerprint import fingerprint
+from softlearning.office import unpack
 
 PAGE = 64  # bytes; buffers begin at multiples of it, as native code likes
 

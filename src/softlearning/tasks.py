@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from softlearning.crew import say
+from softlearning.office import say
 
 FOREVER = float("inf")
 
