@@ -16,8 +16,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
-from sklearn.model_selection import KFold
-from sklearn.preprocessing import TargetEncoder
 from sklearn.utils.extmath import randomized_svd
 from threadpoolctl import threadpool_limits
 
@@ -30,6 +28,7 @@ ONE_HOT_LIMIT = 50  # categories beyond this are target-encoded even when the us
 SAMPLE_ROWS = 10_000  # medians and text components need no more rows than this
 LARGEST = 1e30  # trees hold numbers in 32 bits: larger ones are cut, columns of larger or far smaller ones rescaled
 FARTHEST = 1e6  # standardised values are cut here, so that no specialist overflows
+CROSS_FOLDS = 5  # parts of the training rows that are target-encoded by the others
 SMOOTH = 10.0  # rows of the overall mean that a category's own mean is mixed with
 
 
@@ -109,7 +108,8 @@ def fit_view(
         return view, view.transform(X)
     matrix = X
     if not isinstance(X, np.ndarray):
-        matrix = _fit_columns(view, schema, X, _target(y, task), seed)
+        weight = np.ones(len(X)) if sample_weight is None else sample_weight / sample_weight.max()
+        matrix = _fit_columns(view, schema, X, _target(y, task), weight, seed)
     if name != "native":
         matrix = _fit_gaps(view, matrix)
     if name == "scaled":
@@ -123,13 +123,15 @@ def fit_view(
 # --- columns of a frame
 
 
-def _fit_columns(view: View, schema: Schema, X: pd.DataFrame, target: np.ndarray, seed: int) -> np.ndarray:
+def _fit_columns(
+    view: View, schema: Schema, X: pd.DataFrame, target: np.ndarray, weight: np.ndarray, seed: int
+) -> np.ndarray:
     """Fit dates, texts and lookups; the matrix of the training rows, gaps still NaN."""
     view.numbers = [c.name for c in schema.kept if c.kind in NUMBERS]
     view.dates = [_fit_date(X[c.name].to_numpy(), c.name) for c in schema.kept if c.kind == "datetime"]
     view.texts = [_fit_text(X[c.name], c.name, seed) for c in schema.kept if c.kind == "text"]
     columns = [c for c in schema.kept if c.bucket]
-    fitted = [_fit_lookup(view.name, c, codes_of(X, c.name), target, seed) for c in columns]
+    fitted = [_fit_lookup(view.name, c, codes_of(X, c.name), target, weight, seed) for c in columns]
     view.lookups = [lookup for lookup, _ in fitted]
     _name_features(view)
     matrix = view._columns(X)
@@ -160,11 +162,13 @@ def codes_of(X: pd.DataFrame, name: str) -> np.ndarray:
 Lookup = tuple[dict[str, Any], np.ndarray | None]  # the lookup; what stands in its place for the training rows
 
 
-def _fit_lookup(view: str, column: Column, codes: np.ndarray, target: np.ndarray, seed: int) -> Lookup:
+def _fit_lookup(
+    view: str, column: Column, codes: np.ndarray, target: np.ndarray, weight: np.ndarray, seed: int
+) -> Lookup:
     if view == "native":
         return _native_lookup(column, codes), None
     if column.kind == "high_cardinality" or len(column.categories) > ONE_HOT_LIMIT:
-        return _target_lookup(column, codes, target, seed)
+        return _target_lookup(column, codes, target, weight, seed)
     if view == "ordinal":
         return _ordinal_lookup(column, codes, target), None
     return _one_hot_lookup(column, codes), None
@@ -228,24 +232,56 @@ def _principal(means: np.ndarray, counts: np.ndarray) -> np.ndarray:
     return centred @ (direction * np.sign(direction[np.argmax(np.abs(direction))]))
 
 
-def _target_lookup(column: Column, codes: np.ndarray, target: np.ndarray, seed: int) -> Lookup:
+def _target_lookup(column: Column, codes: np.ndarray, target: np.ndarray, weight: np.ndarray, seed: int) -> Lookup:
     """Mean target of a category (a column a class; one for two classes) and the logarithm of its frequency.
 
-    The means of the training rows are cross-fitted: no row's mean has seen its own target.
+    The means of the training rows are cross-fitted: a row's mean counts only the rows of the other folds. Both kinds of
+    means are mixed with the same overall mean, as of m rows; one of its own in each fold would tell the fold, and with
+    it which targets were left out.
     """
     counts = _counts(column, codes)
-    levels = np.where(codes < 0, len(counts) - 1, codes)[:, None]
-    means = np.tile(target.mean(axis=0), (len(counts), 1))
-    crossed = means[levels[:, 0]]
-    for c, t in enumerate(target.T):
-        folds = KFold(min(5, max(2, len(t))), shuffle=True, random_state=seed)
-        encoder = TargetEncoder(target_type="continuous", cv=folds)
-        if len(t) > 1:
-            crossed[:, c] = encoder.fit_transform(levels, t)[:, 0]
-            means[encoder.categories_[0], c] = encoder.encodings_[0]
+    level = np.where(codes < 0, len(counts) - 1, codes)
+    overall = np.average(target, axis=0, weights=weight)
+    fold = np.random.default_rng(seed).permutation(np.arange(len(codes)) % CROSS_FOLDS)
+    cell = fold * len(counts) + level
+    sums = np.stack([_sums(cell, weight * t, CROSS_FOLDS, len(counts)) for t in target.T], axis=2)
+    rows = _sums(cell, weight, CROSS_FOLDS, len(counts))[:, :, None]
+    m = _mixing(sums.sum(axis=0), rows.sum(axis=0), target, weight, level)
+    table = _mixed_means(sums.sum(axis=0), rows.sum(axis=0), overall, m)
+    crossed = _mixed_means(sums.sum(axis=0) - sums, rows.sum(axis=0) - rows, overall, m)[fold, level]
     features = (*(f"{column.name}~mean{c}" for c in range(target.shape[1])), f"{column.name}~frequency")
-    table = np.hstack([means, np.log1p(counts)[:, None]])
+    table = np.hstack([table, np.log1p(counts)[:, None]])
     return {"name": column.name, "table": table, "features": features}, crossed
+
+
+def _sums(cell: np.ndarray, values: np.ndarray, folds: int, levels: int) -> np.ndarray:
+    """(folds, levels) sum of the values in each fold and level."""
+    return np.bincount(cell, weights=values, minlength=folds * levels).reshape(folds, levels)
+
+
+def _mixed_means(sums: np.ndarray, rows: np.ndarray, overall: np.ndarray, m: np.ndarray) -> np.ndarray:
+    """(sums + m overall) / (rows + m): means of the levels, drawn to the overall mean; all the way for infinite m."""
+    share = 1.0 / (1.0 + rows / m)
+    return share * overall + (1.0 - share) * sums / np.maximum(rows, 1e-300)
+
+
+def _mixing(
+    sums: np.ndarray, rows: np.ndarray, target: np.ndarray, weight: np.ndarray, level: np.ndarray
+) -> np.ndarray:
+    """(C,) variance within categories over variance between them, in rows: how much a single row tells.
+
+    Moments of the one-way random effects model; infinite where the categories explain nothing, at least 1.
+    """
+    used = rows[:, 0] > 0
+    n, K = weight.sum(), used.sum()
+    means = sums / np.maximum(rows, 1e-300)
+    within = (weight[:, None] * (target - means[level]) ** 2).sum(axis=0) / max(n - K, 1e-300)
+    between = (rows * (means - sums.sum(axis=0) / n) ** 2)[used].sum(axis=0) / max(K - 1, 1)
+    typical = (n - (rows**2).sum() / n) / max(K - 1, 1)
+    effect = (between - within) / max(typical, 1e-300)
+    if n <= K:
+        return np.full(target.shape[1], np.inf)
+    return np.where(effect > 0, np.maximum(1.0, within / np.where(effect > 0, effect, 1.0)), np.inf)
 
 
 def _target(y: Any, task: str) -> np.ndarray:
