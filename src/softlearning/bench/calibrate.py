@@ -4,9 +4,9 @@
     python -m softlearning.bench.calibrate confirm [DATASET ...]    the paper's protocol: five folds, four baselines
     python -m softlearning.bench.calibrate hashes                   fingerprints of all tables that are at hand
 
-The first two append one line at a time to a csv in the folder `benchmarks` and skip what is already there. `search` tries the
-values of GRIDS around a row of DATASETS; the nearest point is written into that row by hand, and `confirm` then
-measures the row as it stands (a changed row is measured again: its parameters are part of the key).
+The first two append one line at a time to a csv in the folder `benchmarks` and skip what is already there. `search`
+tries the values of GRIDS around a row of DATASETS; the nearest point is written into that row by hand, and `confirm`
+then measures the row as it stands (a changed row is measured again: its parameters are part of the key).
 """
 
 import csv
@@ -19,68 +19,46 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from catboost import CatBoostClassifier, CatBoostRegressor
 from sklearn.base import BaseEstimator
-from sklearn.ensemble import (
-    HistGradientBoostingClassifier,
-    HistGradientBoostingRegressor,
-    RandomForestClassifier,
-    RandomForestRegressor,
-)
-from sklearn.linear_model import LogisticRegression, Ridge
-from sklearn.model_selection import KFold, StratifiedKFold
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 from softlearning.bench.datasets import DATASETS, Absent, Dataset, dataset, fingerprint
 from softlearning.bench.generators import Table, settle
+from softlearning.bench.methods import LINEAR, fit_alone, gradient_boosting, library_row, random_forest
 from softlearning.bench.paper import paper_results
+from softlearning.bench.scoring import scores
+from softlearning.bench.shared import FOLDS, Part, outer_fold
+from softlearning.library import Shape
 
 FOLDER = Path("benchmarks")
 SEED = 42
 KEPT = 10  # points of a grid that the linear model leaves for the forest and the boosting
 
 
-def _linear(task: str) -> BaseEstimator:
-    return LogisticRegression(max_iter=1_000) if task == "classification" else Ridge()
+def from_library(part: Part, name: dict[str, str]) -> BaseEstimator:
+    """A member of the paper's library, as the benchmark runs it."""
+    shape = Shape(part.task, len(part.y), part.X.shape[1], part.classes)
+    return library_row(name[part.task], part.task).make(shape)
 
 
-def _forest(task: str, trees: int = 100) -> BaseEstimator:
-    model = RandomForestClassifier if task == "classification" else RandomForestRegressor
-    return model(trees, random_state=SEED)
-
-
-def _boosting(task: str, rounds: int = 200) -> BaseEstimator:
-    model = HistGradientBoostingClassifier if task == "classification" else HistGradientBoostingRegressor
-    return model(max_iter=rounds, max_depth=6, learning_rate=0.1, random_state=SEED)
-
-
-def _catboost(task: str) -> BaseEstimator:
-    model = CatBoostClassifier if task == "classification" else CatBoostRegressor
-    return model(iterations=300, depth=6, learning_rate=0.1, random_seed=SEED, verbose=0, allow_writing_files=False)
-
-
-BASELINES: dict[str, Callable[[str], BaseEstimator]] = {
-    "Logistic/Ridge": _linear,
-    "Random Forest": _forest,
-    "Gradient Boosting": _boosting,
-    "CatBoost": _catboost,
+Make = Callable[[Part], BaseEstimator]
+linear = partial(from_library, name=LINEAR)
+BASELINES: dict[str, Make] = {
+    "Logistic/Ridge": linear,
+    "Random Forest": random_forest,
+    "Gradient Boosting": gradient_boosting,
+    "CatBoost": partial(from_library, name=dict.fromkeys(LINEAR, "catboost")),
 }
-PROXIES: dict[str, Callable[[str], BaseEstimator]] = {
-    "Random Forest": partial(_forest, trees=40),
-    "Gradient Boosting": partial(_boosting, rounds=100),
+PROXIES: dict[str, Make] = {
+    "Random Forest": lambda part: random_forest(part).set_params(n_estimators=40),
+    "Gradient Boosting": lambda part: gradient_boosting(part).set_params(max_iter=100),
 }
 
 
-def cross_validated(table: Table, task: str, make: Callable[[str], BaseEstimator], folds: int = 5) -> float:
-    """Mean accuracy or R2 over the first `folds` of the paper's five outer folds, scaled inside each."""
-    X, y = table
-    splitter = (StratifiedKFold if task == "classification" else KFold)(5, shuffle=True, random_state=SEED)
-    scores = []
-    for train, test in itertools.islice(splitter.split(X, y), folds):
-        model = make_pipeline(StandardScaler(), make(task)).fit(X[train], y[train])
-        scores.append(model.score(X[test], y[test]))
-    return float(np.mean(scores))
+def cross_validated(row: Dataset, table: Table, make: Make, folds: int = FOLDS) -> float:
+    """Mean accuracy or R2 over the first of the paper's five outer folds, scaled inside each."""
+    parts = [outer_fold(row, table, fold, SEED) for fold in range(folds)]
+    answers = [fit_alone(part, make) for part in parts]
+    return float(np.mean([scores(a.prediction, p.y_test, p.task)["score"] for a, p in zip(answers, parts)]))
 
 
 # fmt: off
@@ -145,22 +123,22 @@ def search(row: Dataset, path: Path) -> pd.DataFrame:
     """Linear model on every point, forest and boosting on the KEPT nearest; one line a point, nearest first."""
     printed = paper_results().loc[row.name]
     folds = 5 if row.n <= 1_000 else 1  # one fold of a small set says nothing
-    linear = []
+    ranked = []
     for parameters, table in points(row):
-        score = cross_validated(table, row.task, _linear, folds)
-        linear.append((abs(score - printed["Logistic/Ridge"]), score, parameters))
-    linear.sort(key=lambda point: point[0])
+        score = cross_validated(row, table, linear, folds)
+        ranked.append((abs(score - printed["Logistic/Ridge"]), score, parameters))
+    ranked.sort(key=lambda point: point[0])
     done = _done(path, ["dataset", "parameters"])
-    for _, score, parameters in linear[:KEPT]:
+    for _, score, parameters in ranked[:KEPT]:
         line = {
             "dataset": row.name,
             "parameters": json.dumps(parameters),
-            "tried": len(linear),
+            "tried": len(ranked),
             "Logistic/Ridge": score,
         }
         if (row.name, line["parameters"]) not in done:
             table = settle(*row.load.func(*row.load.args, **parameters))  # type: ignore[attr-defined]
-            line |= {name: cross_validated(table, row.task, make, folds) for name, make in PROXIES.items()}
+            line |= {name: cross_validated(row, table, make, folds) for name, make in PROXIES.items()}
             line["distance"] = np.mean([abs(line[name] - printed[name]) for name in ("Logistic/Ridge", *PROXIES)])
             append(path, {key: _short(value) for key, value in line.items()})
     found = pd.read_csv(path)
@@ -175,7 +153,7 @@ def confirm(row: Dataset, path: Path) -> None:
     for method, make in BASELINES.items():
         if (row.name, method, parameters) in done:
             continue
-        ours = cross_validated(table, row.task, make)
+        ours = cross_validated(row, table, make)
         line = {"dataset": row.name, "method": method, "paper": printed[method], "ours": round(ours, 4)}
         line |= {"difference": round(ours - printed[method], 4), "note": row.note, "parameters": parameters}
         append(path, line)

@@ -1,0 +1,266 @@
+"""What is compared, as rows: the ten methods of the paper, its changes one by one, other combiners, and ours.
+
+A method is a function from the shared Specialists of one outer fold to an Answer. Methods that combine, and the five
+of the paper's baselines that are members of its library, read the same fits. Seconds are those that the method alone
+would have taken on one core: a combiner is charged for all folds of its library and for the refits it needs.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.ensemble import (
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
+from sklearn.linear_model import LogisticRegression, RidgeCV
+from sklearn.neural_network import MLPClassifier, MLPRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+from sklearn.utils.validation import check_is_fitted
+
+from softlearning.bench.shared import Part, Specialists
+from softlearning.calibration import apply_temperature
+from softlearning.library import Shape, Specialist, resolve
+from softlearning.weights import solve_weights
+
+Array = NDArray[np.float64]
+
+
+class LeftOut(RuntimeError):
+    """The method does not run on this dataset; the message says why."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Predictions (m, C) on the test rows, what they cost, and who had weight in them."""
+
+    prediction: Array
+    fit_seconds: float
+    predict_seconds: float
+    weights: dict[str, float] = field(default_factory=dict)
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Method:
+    """One row: `group` is "paper" (its ten), "change", "combiner", "ours", "speed", "specialist" or "external".
+
+    `folds` is how many of the five outer folds it is run on.
+    """
+
+    name: str
+    group: str
+    answer: Callable[[Specialists], Answer]
+    folds: int = 5
+
+
+# -- combinations of the paper's library ------------------------------------------------------------------------------
+
+
+def weighted(shared: Specialists, rule: str, calibrate: bool = False, refit_all: bool = False) -> Answer:
+    """Weights by a rule of the table, on the shared out-of-fold predictions; only what has weight is refitted."""
+    crossed = shared.calibrated if calibrate else shared.crossed
+    begin = time.perf_counter()
+    solution = solve_weights(crossed.oof, shared.data.target, rule=rule, folds=crossed.fold_of_row)
+    solving = time.perf_counter() - begin
+    names = crossed.library.names
+    P, predicting = shared.tested
+    if calibrate and shared.part.task == "classification":
+        P = np.stack([apply_temperature(P[:, k], T) for k, T in enumerate(crossed.temperature)], axis=1)
+    support = [name for name, weight in zip(names, solution.weights) if weight > 0]
+    return Answer(
+        np.einsum("mkc,k->mc", P, solution.weights),
+        shared.library_seconds(crossed) + solving + refit_seconds(shared, names if refit_all else support),
+        sum(predicting[name] for name in support),
+        dict(zip(names, solution.weights.tolist())),
+        catboost_note(shared.part),
+    )
+
+
+def stacked(shared: Specialists) -> Answer:
+    """scikit-learn's stacking on the same folds and fits: its default final model on the same predictions."""
+    oof, target = shared.crossed.oof, shared.data.y
+    P, predicting = shared.tested
+    classification = shared.part.task == "classification"
+    final = LogisticRegression() if classification else RidgeCV()
+    begin = time.perf_counter()
+    final.fit(stacking_columns(oof), target)
+    names = shared.crossed.library.names
+    spent = shared.library_seconds(shared.crossed) + refit_seconds(shared, names) + time.perf_counter() - begin
+    columns = stacking_columns(P)
+    prediction = final.predict_proba(columns) if classification else final.predict(columns)[:, None]
+    return Answer(prediction, spent, sum(predicting.values()), note=catboost_note(shared.part))
+
+
+def stacking_columns(P: Array) -> Array:
+    """(n, K C) predictions side by side; of two classes the second alone, as scikit-learn does."""
+    return P[:, :, 1] if P.shape[2] == 2 else P.reshape(len(P), -1)
+
+
+def refit_seconds(shared: Specialists, names) -> float:
+    return sum(shared.team.seconds[name] for name in names)
+
+
+def catboost_note(part: Part) -> str:
+    """What the library sets where the paper leaves it open, so that a wide table with many classes fits a machine."""
+    shape = Shape(part.task, len(part.y), part.X.shape[1], part.classes)
+    settings = library_row("catboost", part.task).make(shape).get_params()
+    if "rsm" not in settings:
+        return ""
+    return f"CatBoost with {settings['border_count']} borders and {settings['rsm']:.2f} of the columns a split"
+
+
+def library_row(name: str, task: str) -> Specialist:
+    return next(iter(resolve("paper", task)[name]))
+
+
+# -- ours -------------------------------------------------------------------------------------------------------------
+
+
+def softlearning_default(shared: Specialists) -> Answer:
+    """SoftClassifier() or SoftRegressor(), as a user calls it."""
+    model = shared.default
+    learned = model._learned
+    begin = time.perf_counter()
+    if shared.part.task == "classification":
+        prediction = model.predict_proba(shared.part.X_test)
+    else:
+        prediction = model.predict(shared.part.X_test)[:, None]
+    predicting = time.perf_counter() - begin
+    refitting = sum(learned.team.seconds[name] for name in learned.team.members)
+    spent = shared.library_seconds(learned.crossed) + refitting
+    return Answer(prediction, spent, predicting, model.weights_.to_dict(), catboost_note(shared.part))
+
+
+# -- one specialist, or one model of its own --------------------------------------------------------------------------
+
+
+def member(shared: Specialists, name: str | dict[str, str]) -> Answer:
+    """One specialist of the paper's library by itself: a name, or one for each task."""
+    name = name if isinstance(name, str) else name[shared.part.task]
+    crossed = shared.crossed
+    if name in crossed.left_out:
+        raise LeftOut(crossed.left_out[name])
+    P, predicting = shared.tested
+    k = crossed.library.names.index(name)
+    note = catboost_note(shared.part) if name == "catboost" else ""
+    return Answer(P[:, k], shared.team.seconds[name], predicting[name], note=note)
+
+
+def alone(shared: Specialists, make: Callable[[Part], BaseEstimator]) -> Answer:
+    """A model that no library has."""
+    return fit_alone(shared.part, make)
+
+
+def fit_alone(part: Part, make: Callable[[Part], BaseEstimator]) -> Answer:
+    """A model scaled, fitted and asked by itself."""
+    begin = time.perf_counter()
+    model = make_pipeline(StandardScaler(), make(part)).fit(part.X, part.y)
+    middle = time.perf_counter()
+    classification = part.task == "classification"
+    prediction = model.predict_proba(part.X_test) if classification else model.predict(part.X_test)[:, None]
+    return Answer(prediction, middle - begin, time.perf_counter() - middle)
+
+
+def random_forest(part: Part) -> BaseEstimator:
+    """100 trees. In regression every split sees all columns: the paper writes sqrt(d) but its numbers are these."""
+    kind = RandomForestClassifier if part.task == "classification" else RandomForestRegressor
+    return kind(100, random_state=part.seed)
+
+
+def gradient_boosting(part: Part) -> BaseEstimator:
+    kind = HistGradientBoostingClassifier if part.task == "classification" else HistGradientBoostingRegressor
+    return kind(max_iter=200, max_depth=6, learning_rate=0.1, early_stopping=False, random_state=part.seed)
+
+
+def perceptron(part: Part, layers: tuple[int, ...], epochs: int, batch: int, early_stopping: bool = True):
+    kind = MLPClassifier if part.task == "classification" else MLPRegressor
+    return kind(
+        layers,
+        batch_size=min(batch, len(part.y)),
+        max_iter=epochs,
+        early_stopping=early_stopping,
+        validation_fraction=0.15,
+        n_iter_no_change=10 if early_stopping else epochs,
+        random_state=part.seed,
+    )
+
+
+def neuro_symbolic(part: Part) -> BaseEstimator:
+    network = perceptron(part, (64, 32), epochs=200, batch=32)
+    return make_pipeline(TreeBeside(part.task, part.seed), network)
+
+
+def deep_network(part: Part) -> BaseEstimator:
+    """What the paper's speed claim is measured against: four layers of 256, 100 epochs, no early stop."""
+    return perceptron(part, (256,) * 4, epochs=100, batch=200, early_stopping=False)
+
+
+class TreeBeside(TransformerMixin, BaseEstimator):
+    """The columns, and beside them what a decision tree of depth 6 makes of them: class shares or the mean."""
+
+    def __init__(self, task="classification", seed=42):
+        self.task = task
+        self.seed = seed
+
+    def fit(self, X, y):
+        kind = DecisionTreeClassifier if self.task == "classification" else DecisionTreeRegressor
+        self.tree_ = kind(max_depth=6, random_state=self.seed).fit(X, y)
+        return self
+
+    def transform(self, X):
+        check_is_fitted(self)
+        beside = self.tree_.predict_proba(X) if self.task == "classification" else self.tree_.predict(X)[:, None]
+        return np.hstack([X, beside])
+
+
+# -- the rows ---------------------------------------------------------------------------------------------------------
+
+LINEAR = {"classification": "logistic", "regression": "ridge"}
+SPLINE = {"classification": "spline_logistic", "regression": "spline_ridge"}
+
+# fmt: off
+METHODS = (
+    Method("Soft Learning",          "paper",    partial(weighted, rule="slsqp", refit_all=True)),
+    Method("CatBoost",               "paper",    partial(member, name="catboost")),
+    Method("Tuned MLP",              "paper",    partial(member, name="mlp_large")),
+    Method("Gradient Boosting",      "paper",    partial(alone, make=gradient_boosting)),
+    Method("Random Forest",          "paper",    partial(alone, make=random_forest)),
+    Method("KAN-like",               "paper",    partial(member, name=SPLINE)),
+    Method("NeuroSym",               "paper",    partial(alone, make=neuro_symbolic)),
+    Method("Basic MLP",              "paper",    partial(member, name="mlp_small")),
+    Method("Logistic/Ridge",         "paper",    partial(member, name=LINEAR)),
+    Method("exact",                  "change",   partial(weighted, rule="simplex")),
+    Method("exact, calibrated",      "change",   partial(weighted, rule="simplex", calibrate=True)),
+    Method("guarded, calibrated",    "change",   partial(weighted, rule="guarded", calibrate=True)),
+    Method("softlearning",           "ours",     softlearning_default),
+    Method("Stacking",               "combiner", stacked),
+    Method("Soft voting",            "combiner", partial(weighted, rule="uniform")),
+    Method("Greedy selection",       "combiner", partial(weighted, rule="greedy")),
+    Method("NNLS / sum",             "combiner", partial(weighted, rule="nnls")),
+    Method("Discrete Super Learner", "combiner", partial(weighted, rule="best")),
+    Method("Deep MLP",               "speed",    partial(alone, make=deep_network), folds=1),
+)
+# fmt: on
+
+BEST_OF_3 = ("Logistic/Ridge", "Random Forest", "Gradient Boosting")
+
+
+def specialist_rows(task: str) -> tuple[Method, ...]:
+    """Every member of the paper's library as a method of its own: they cost nothing beside the combiners."""
+    names = resolve("paper", task).names
+    return tuple(Method(f"specialist {name}", "specialist", partial(member, name=name)) for name in names)
+
+
+def methods_for(task: str) -> tuple[Method, ...]:
+    return METHODS + specialist_rows(task)
