@@ -1,0 +1,132 @@
+"""What softlearning costs beside its specialists.
+
+    python -m softlearning.bench.overhead benchmarks/results/overhead.csv
+
+Every figure is a ratio or a difference within one run. Run it on a quiet machine.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits
+
+from softlearning.blend import Seen
+from softlearning.estimators import SoftClassifier, SoftRegressor
+from softlearning.fitting import dense_if_needed, predict_tensor
+from softlearning.prepare import fit_view
+from softlearning.tables import admit, understand
+
+SETS = {"breast_cancer": load_breast_cancer, "digits": load_digits, "diabetes": load_diabetes}
+
+
+def seconds(work: Callable[[], object], times: int = 1) -> float:
+    """The least of a few runs: what disturbs a run only adds."""
+    taken = []
+    for _ in range(times):
+        start = time.perf_counter()
+        work()
+        taken.append(time.perf_counter() - start)
+    return min(taken)
+
+
+def fit_cost(name: str) -> list[dict]:
+    """The paper's library: the whole fit beside the sum of what its specialists took, on one core and on two."""
+    X, y = SETS[name](return_X_y=True)
+    kind = SoftRegressor if name == "diabetes" else SoftClassifier
+    rows = []
+    for cores in (1, 2):
+        model = kind("paper", n_jobs=cores)
+        whole = seconds(lambda model=model: model.fit(X, y))
+        board = model.leaderboard_
+        own = float(
+            board["fit_seconds"].sum() + board["predict_seconds"].sum() + sum(model._learned.team.seconds.values())
+        )
+        rows.append(line(f"fit, {cores} core(s)", name, whole, own / cores))
+    return [*rows, predict_cost(name, model, X)]
+
+
+def predict_cost(name: str, model, X) -> dict:
+    """Prediction beside the weighted specialists' own, on views that are made already."""
+    whole = seconds(lambda: model._tensor(X), 15)
+    team, seen = model._learned.team, Seen(model._learned.team, admit(model._schema, X))
+    members = [(team.rows[n], team.members[n][0]) for n in model._learned.support()]
+    tables = [dense_if_needed(seen._view(m.view), row) for row, m in members]
+    own = lambda: [predict_tensor(m.model, X, team.classes) for (_, m), X in zip(members, tables)]
+    return line("predict", name, whole, seconds(own, 15))
+
+
+def line(what: str, where: str, whole: float, own: float) -> dict:
+    return {"what": what, "where": where, "seconds": whole, "specialists": own, "ratio": whole / own}
+
+
+def mixed_table(rows: int = 50_000, seed: int = 0) -> tuple[pd.DataFrame, np.ndarray]:
+    """40 columns: 25 numeric with gaps, 10 categories, 3 of many categories, 2 dates."""
+    rng = np.random.default_rng(seed)
+    frame = {f"number_{j}": np.where(rng.random(rows) < 0.05, np.nan, rng.normal(size=rows)) for j in range(25)}
+    frame |= {f"kind_{j}": rng.choice([f"k{i}" for i in range(3 + j)], rows) for j in range(10)}
+    frame |= {f"place_{j}": rng.choice([f"p{i}" for i in range(2_000)], rows) for j in range(3)}
+    day = np.datetime64("2020-01-01") + rng.integers(0, 2_000, rows).astype("timedelta64[D]")
+    frame |= {"begin": day, "end": day + rng.integers(0, 90, rows).astype("timedelta64[D]")}
+    table = pd.DataFrame(frame)
+    return table, (table["number_0"].fillna(0) + (table["kind_3"] == "k1") + rng.normal(size=rows) > 0).to_numpy()
+
+
+def preparation_cost() -> list[dict]:
+    """Understanding, gate and all views of a mixed table, beside a fit of the fast library's specialists on it."""
+    X, y = mixed_table()
+    model = SoftClassifier(["logistic", "hist_gradient_boosting", "catboost", "extra_trees"], n_jobs=1)
+    whole = seconds(lambda: model.fit(X, y))
+    schema = understand(X)
+    table = admit(schema, X)
+    views = lambda: [
+        fit_view(view, schema, table.iloc[train], y[train].astype(int), task="classification")[0].transform(
+            table.iloc[test]
+        )
+        for train, test in model.folds_
+        for view in ("native", "ordinal", "scaled")
+    ]
+    prepared = seconds(lambda: (understand(X), admit(schema, X))) + seconds(views)
+    one = X.iloc[:1]
+    gate = seconds(lambda: admit(model._schema, one), 30)
+    views_of_one = admit(model._schema, one)
+    gate += sum(
+        seconds(lambda view=view: view.transform(views_of_one), 30) for view in model._learned.team.views.values()
+    )
+    return [
+        {"what": "preparation in a fit", "where": "50,000 x 40 mixed", "seconds": prepared, "ratio": prepared / whole},
+        {"what": "one row outside the specialists", "where": "50,000 x 40 mixed", "seconds": gate},
+    ]
+
+
+def import_cost() -> list[dict]:
+    """A fresh Python that imports the library, beside one that imports what it stands on; and the command's help."""
+    quiet = {"check": True, "stdout": subprocess.DEVNULL}
+    fresh = lambda code: seconds(lambda: subprocess.run([sys.executable, "-c", code], **quiet), 5)
+    ours = fresh("from softlearning import SoftClassifier")
+    theirs = fresh("import sklearn.ensemble, sklearn.linear_model, pandas, catboost, lightgbm")
+    help_page = fresh("from softlearning.cli import main; main(['--help'], standalone_mode=False)")
+    nothing = fresh("")
+    return [
+        {"what": "import of SoftClassifier", "where": "beside scikit-learn, pandas, catboost, lightgbm", "seconds": ours,
+         "specialists": theirs, "ratio": ours / theirs},
+        {"what": "softlearning --help", "where": "beyond an empty Python", "seconds": help_page - nothing},
+    ]  # fmt: skip
+
+
+def main(path: str) -> None:
+    rows = [row for name in SETS for row in fit_cost(name)] + preparation_cost() + import_cost()
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    table = pd.DataFrame(rows)
+    table.to_csv(path, index=False, float_format="%.4g")
+    print(table.to_string(index=False))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
