@@ -65,7 +65,13 @@ def calibration(p: np.ndarray, Y: np.ndarray, weight: np.ndarray | None) -> dict
     place = np.clip((stated * BINS).astype(int), 0, BINS - 1)
     members = [place == b for b in range(BINS) if w[place == b].sum() > 0]
     bins = [_bin(stated[rows], happened[rows], w[rows] / w.sum()) for rows in members]
-    return {"bins": bins, "error": float(sum(b["share"] * abs(b["stated"] - b["happened"]) for b in bins))}
+    counts, edges = np.histogram(stated, bins=2 * BINS, range=(0, 1))
+    return {
+        "bins": bins,
+        "error": float(sum(b["share"] * abs(b["stated"] - b["happened"]) for b in bins)),
+        "counts": counts.tolist(),
+        "edges": edges.tolist(),
+    }
 
 
 def _bin(stated: np.ndarray, happened: np.ndarray, weight: np.ndarray) -> dict[str, float]:

@@ -14,6 +14,7 @@ from importlib.metadata import version
 from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from softlearning.insight.diversity import effective_opinions, effective_specialists, error_correlation
 from softlearning.insight.explain import Reason, bootstrap_weights, permutation_importance, why_these_weights
@@ -44,7 +45,10 @@ def summarise_model(model, *, X=None, y=None, command: str | None = None) -> dic
     X, y : rows like the training rows, for the importance of the columns; a sample of them is used
     command : what was typed to make the model, shown at the end of the page
     """
+    check_is_fitted(model)
     learned: Learned = model._learned
+    if learned.crossed.oof is None:
+        raise ValueError("this model was saved without its out-of-fold predictions, which a report is made from")
     p, V, fold = honest_predictions(model)
     Y, weight = learned.rows_target(), learned.rows_weight()
     classes = [str(c) for c in getattr(model, "classes_", [])]

