@@ -140,9 +140,16 @@ def _object_cells(values: np.ndarray, name: str) -> Cells:
     if form == "span":
         return Cells("span", _seconds(pd.Series(pd.to_timedelta(values))))
     if form in ("number", "flag"):
-        floats = np.array([np.nan if is_missing(v) else float(v) for v in values], dtype=np.float64)
-        return Cells(form, floats, whole=inferred == "integer")
+        floats = [np.nan if is_missing(value) else _float(value, name, row) for row, value in enumerate(values)]
+        return Cells(form, np.array(floats, dtype=np.float64), whole=inferred == "integer")
     return _value_cells(values, name)
+
+
+def _float(value: Any, name: str, row: int) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        raise ValueError(f"column `{name}`, row {row}: a number too large, as good as infinity") from None
 
 
 def is_missing(value: Any) -> bool:
@@ -173,7 +180,7 @@ def _word(value: Any, name: str, row: int) -> str | None:
     if isinstance(value, (bool, np.bool_)):
         return str(bool(value))
     if isinstance(value, (numbers.Real, decimal.Decimal)):
-        return _number_word(float(value))
+        return _number_word(_float(value, name, row))
     if isinstance(value, (*MOMENTS, pd.Interval)):
         return str(value)
     what = f"column `{name}`, row {row}: a cell of type {type(value).__name__}"

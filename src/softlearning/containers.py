@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numbers
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -22,15 +23,13 @@ def is_table(X: Any) -> bool:
     """
     if sp.issparse(X):
         return False
-    if isinstance(X, pd.DataFrame):
-        return not all(getattr(dtype, "kind", "O") in "buifc" for dtype in X.dtypes)
-    if is_frame(X):
-        frame = nw.from_native(X, eager_only=True)
-        return not all(dtype.is_numeric() or dtype == nw.Boolean for dtype in frame.schema.values())
-    try:
+    if not is_frame(X):
         return isinstance(frame_or_array(X), pd.DataFrame)
-    except (TypeError, ValueError):
-        return False
+    if isinstance(X, pd.DataFrame):
+        _check_names([str(name) for name in X.columns], X.shape)
+        return not all(getattr(dtype, "kind", "O") in "buifc" for dtype in X.dtypes)
+    frame = nw.from_native(X, eager_only=True)
+    return not all(dtype.is_numeric() or dtype == nw.Boolean for dtype in frame.schema.values())
 
 
 def is_frame(X: Any) -> bool:
@@ -69,14 +68,18 @@ def numbered_frame(values: np.ndarray) -> pd.DataFrame:
 
 def _checked_frame(frame: pd.DataFrame, least_rows: int) -> pd.DataFrame:
     names = [str(name) for name in frame.columns]
-    if len(set(names)) < len(names):
-        twice = sorted({name for name in names if names.count(name) > 1})
-        raise ValueError(f"column names must be unique; seen more than once: {', '.join(twice[:5])}")
-    if not names:
-        raise ValueError(f"0 feature(s) (shape={frame.shape}) while a minimum of 1 is required.")
+    _check_names(names, frame.shape)
     if len(frame) < least_rows:
         raise ValueError(f"0 sample(s) (shape={frame.shape}) while a minimum of {least_rows} is required.")
     return frame if all(isinstance(name, str) for name in frame.columns) else frame.set_axis(names, axis=1)
+
+
+def _check_names(names: list[str], shape: tuple[int, int]) -> None:
+    if not names:
+        raise ValueError(f"0 feature(s) (shape={shape}) while a minimum of 1 is required.")
+    if len(set(names)) < len(names):
+        twice = sorted(name for name, times in Counter(names).items() if times > 1)
+        raise ValueError(f"column names must be unique; seen more than once: {', '.join(twice[:5])}")
 
 
 def _from_narwhals(X: Any) -> pd.DataFrame:
@@ -127,6 +130,8 @@ def _holds_words(X: Any) -> bool:
     values = X if isinstance(X, np.ndarray) else np.asarray(X)
     if values.ndim == 1 and values.dtype.kind in "OUMm":
         raise ValueError(f"Expected 2D array, got 1D {type(X).__name__} instead. Reshape your data: one row is X[[0]]")
+    if values.dtype.kind in "SV":
+        raise TypeError(f"X is of dtype {values.dtype}; decode bytes to str or numbers first")
     if isinstance(X, np.matrix) or values.ndim != 2 or values.dtype.kind not in "OUMm":
         return False
     if values.dtype.kind != "O":
