@@ -4,6 +4,7 @@ import contextlib
 import multiprocessing
 import os
 import pickle
+import re
 import signal
 import stat
 import subprocess
@@ -93,6 +94,19 @@ def test_a_task_that_holds_the_interpreter_is_ended_and_the_others_get_their_tur
 def test_what_is_not_begun_at_the_deadline_is_a_failure_with_that_reason():
     [outcome] = run([Task("a", 0, grown, (1,))], deadline=time.monotonic() - 1)
     assert outcome == Failure("a", 0, "not begun: the time limit was reached", 0.0)
+
+
+def nap(seconds):
+    time.sleep(seconds)
+    return {}
+
+
+def test_under_a_deadline_a_specialist_that_cannot_be_finished_is_left_out_at_once():
+    tasks = [Task("slow", fold, nap, (1000,), cost=1000) for fold in range(3)]
+    tasks += [Task("quick", fold, nap, (0.1,), cost=1) for fold in range(3)]
+    outcomes = run(tasks, deadline=time.monotonic() + 20, refits=1)
+    assert all(isinstance(o, Outcome) for o in outcomes[3:])
+    assert all(re.fullmatch(r"left out: needs about \d+ s, \d+ s remain", o.error) for o in outcomes[:3])
 
 
 def test_a_task_that_wants_too_much_memory_fails_alone():

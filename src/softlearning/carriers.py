@@ -146,7 +146,7 @@ def through_crew(desk: Desk, workers: int) -> Answers:
 def begin(desk: Desk, position: int, workers: int) -> crew.Call | Outcome | Failure:
     """Start a task in a process of its own, or say why not. What cannot be sent runs here unless a limit forbids."""
     task = desk.tasks[position]
-    limit = desk.limits.seconds(task, len(desk.waiting))
+    limit = desk.allowance(position)
     memory = (desk.limits.memory or machine_memory()) // (workers if desk.limits.memory else 1)
     try:
         return crew.hire(perform, (task,), tag=position, limit=limit, memory=memory)
@@ -240,8 +240,7 @@ def carry_joblib(desk: Desk, n_jobs: int | None, isolate: bool) -> Answers:
 def calls(desk: Desk, isolate: bool, sent: set[int]) -> Iterator[Any]:
     while (position := desk.next()) is not None:
         sent.add(position)
-        task = desk.tasks[position]
-        limit = desk.limits.seconds(task, len(desk.waiting))
+        task, limit = desk.tasks[position], desk.allowance(position)
         yield delayed(far_away)(position, task, limit, desk.limits.memory, isolate)
 
 

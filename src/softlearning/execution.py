@@ -35,14 +35,17 @@ def run(
     isolate: bool = False,
     store: Any = None,
     watch: Callable[[Event], Any] | None = None,
+    refits: int = 0,
 ) -> list[Outcome | Failure]:
     """Outcomes in the order of the tasks; the costliest are started first.
 
     `deadline` is an instant of `time.monotonic`, `memory_limit` the bytes that the tasks under way may hold together; a
-    limit isolates. A `store` gives back what was finished before and keeps what finishes now.
+    limit isolates. Under a deadline whole specialists follow each other, those that cannot be finished are left out,
+    and time is kept for as many `refits` of each. A `store` gives back what was finished before and keeps what
+    finishes now.
     """
     limits = Limits(memory_limit, deadline)
-    desk = Desk(tasks, limits, store, watch)
+    desk = Desk(tasks, limits, store, watch, cores(n_jobs), refits)
     with closing(carry(desk, n_jobs, isolate or limits != Limits())) as answers:
         for position, answer in answers:
             desk.accept(position, answer)

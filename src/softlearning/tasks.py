@@ -5,12 +5,14 @@ from __future__ import annotations
 import threading
 import time
 import traceback
+from collections import Counter
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from softlearning.budget import Plan, order
 from softlearning.office import say
 
 FOREVER = float("inf")
@@ -20,7 +22,8 @@ FOREVER = float("inf")
 class Task:
     """One unit of work: a top-level function on plain data. `fold` is a fold number or "refit".
 
-    `cost` is relative and orders the list; `limit` in seconds ends the task, None leaves it to the deadline.
+    `cost` is relative and orders the list, under a deadline together with `family`; `limit` in seconds ends the task,
+    None leaves it to the deadline.
     """
 
     specialist: str
@@ -29,6 +32,7 @@ class Task:
     args: tuple
     cost: float = 1.0
     limit: float | None = None
+    family: str = ""
 
     def failed(self, error: str, seconds: float = 0.0, trace: str = "") -> Failure:
         return Failure(self.specialist, self.fold, error, seconds, trace)
@@ -81,13 +85,6 @@ class Limits:
     def remaining(self) -> float:
         return FOREVER if self.deadline is None else self.deadline - time.monotonic()
 
-    def seconds(self, task: Task, waiting: int) -> float | None:
-        """Time for a task that starts now. While others wait, it may take half of what remains: a task that hangs
-        must not cost the others their turn."""
-        share = self.remaining() / 2 if waiting else self.remaining()
-        least = min(share, FOREVER if task.limit is None else task.limit)
-        return None if least == FOREVER else max(least, 0.05)
-
 
 def perform(task: Task, caught: type[BaseException] = BaseException) -> Outcome | Failure:
     """The outcome of a task, whatever it raises."""
@@ -108,12 +105,21 @@ def checked(value: Any) -> Any:
 
 
 class Desk:
-    """Hands out the tasks, the costliest first, takes in the answers, keeps the store and tells who watches.
+    """Hands out the tasks, takes in the answers, keeps the store and tells who watches.
 
-    When a task of a specialist has failed, its other tasks are not begun: it cannot be part of the blend any more.
+    The costliest tasks come first; under a deadline whole specialists follow each other as in `budget`. When a task
+    of a specialist has failed, its other tasks are not begun: it cannot be part of the blend any more.
     """
 
-    def __init__(self, tasks: Sequence[Task], limits: Limits, store: Any = None, watch: Callable | None = None):
+    def __init__(
+        self,
+        tasks: Sequence[Task],
+        limits: Limits = Limits(),  # noqa: B008, it is immutable
+        store: Any = None,
+        watch: Callable | None = None,
+        workers: int = 1,
+        refits: int = 0,
+    ):
         self.tasks = tasks
         self.limits = limits
         self.store = store
@@ -123,8 +129,14 @@ class Desk:
         self.stopped = ""
         self.lock = threading.Lock()  # joblib asks for the next task from its own threads
         self._restore()
-        unanswered = (i for i in range(len(tasks)) if i not in self.answered)
+        unanswered = [i for i in range(len(tasks)) if i not in self.answered]
         self.waiting = sorted(unanswered, key=lambda i: (tasks[i].cost, -i))  # the next is the last
+        self.plan = None
+        if limits.deadline is not None:
+            costs = {task.specialist: task.cost for task in tasks}
+            ranks = order(costs, {task.specialist: task.family or task.specialist for task in tasks})
+            self.waiting = sorted(unanswered, key=lambda i: (-ranks.index(tasks[i].specialist), -i))
+            self.plan = Plan(costs, Counter(tasks[i].specialist for i in unanswered), workers, refits)
 
     def _restore(self) -> None:
         for i, task in enumerate(self.tasks if self.store is not None else ()):
@@ -140,12 +152,36 @@ class Desk:
                     self.stop("not begun: the time limit was reached")
                 position = self.waiting.pop()
                 task = self.tasks[position]
-                if reason := self.stopped or self.lost.get(task.specialist):
+                if reason := self.stopped or self.lost.get(task.specialist) or self._refusal(task):
                     self.answered[position] = task.failed(reason)
                 else:
                     self._tell("started", task)
                     return position
         return None
+
+    def _refusal(self, task: Task) -> str:
+        """Why a task cannot be begun in the time that remains."""
+        if self.plan is None:
+            return ""
+        if reason := self.plan.refusal(task.specialist, self.limits.remaining()):
+            self._lose(task.specialist, reason)
+        else:
+            self.plan.begun.add(task.specialist)
+        return reason
+
+    def _lose(self, specialist: str, reason: str) -> None:
+        self.lost.setdefault(specialist, reason)
+        if self.plan is not None:
+            self.plan.give_up(specialist)
+
+    def allowance(self, position: int) -> float | None:
+        """Seconds for a task that starts now. While others wait it may take half of what remains: a task that hangs
+        must not cost the others their turn."""
+        task, remaining = self.tasks[position], self.limits.remaining()
+        least = min(remaining / 2 if self.waiting else remaining, FOREVER if task.limit is None else task.limit)
+        if self.plan is not None:
+            least = min(least, self.plan.allowance(task.specialist, remaining))
+        return None if least == FOREVER else max(least, 0.05)
 
     def again(self, position: int) -> None:
         """A task that was lost through no fault of its own waits once more."""
@@ -155,8 +191,10 @@ class Desk:
         task = self.tasks[position]
         self.answered[position] = answer
         if isinstance(answer, Failure):
-            self.lost.setdefault(task.specialist, f"not begun: fold {task.fold} failed")
+            self._lose(task.specialist, f"not begun: fold {task.fold} failed")
             return self._tell("failed", task, answer.seconds, answer.error)
+        if self.plan is not None:
+            self.plan.note(task.specialist, answer.seconds)
         if self.store is not None:
             self.store.put(task, answer.value)
         self._tell("finished", task, answer.seconds)
