@@ -101,9 +101,11 @@ def run_campaign(campaign, kinds, sizes, make, gap, loss, steps):
 
 
 def sizes(problems, largest, kinds, seed):
-    """Mostly small K, some up to the largest, and the largest once for every kind."""
+    """The largest K once for every kind, then 2 or more with the small ones likelier, and 1 for one in a hundred."""
     u = np.random.default_rng(seed).random(problems - kinds)
-    return [largest] * kinds + np.round(largest ** (u**3)).astype(int).tolist()
+    K = np.round(largest ** (0.1 + 0.9 * u**2)).astype(int)
+    K[::100] = 1
+    return [largest] * kinds + K.tolist()
 
 
 def test_ten_thousand_least_squares_problems_are_certified():

@@ -30,6 +30,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.linalg import qr
 from scipy.linalg.lapack import dtrcon
 from scipy.optimize import minimize, nnls
 
@@ -614,11 +615,12 @@ def _unit_columns(matrix: Floats) -> tuple[Floats, Floats]:
 def _null_space(matrix: Floats) -> Floats:
     """(K, q) orthonormal basis of the vectors that matrix (m, K) sends to zero, up to rounding."""
     m, K = matrix.shape
-    if m >= K and dtrcon(np.linalg.qr(matrix, mode="r"))[0] > 1e-10:  # far from singular: no need of an SVD
+    if m >= K and dtrcon(np.linalg.qr(matrix, mode="r"))[0] > 1e-10:  # far from singular: nothing to look for
         return np.empty((K, 0))
-    _, singular, Vt = np.linalg.svd(matrix, full_matrices=True)
-    tolerance = 10 * max(matrix.shape) * np.finfo(float).eps * singular[0]
-    return Vt[int((singular > tolerance).sum()) :].T
+    Q, R, _ = qr(matrix.T, pivoting=True)
+    pivots = np.abs(np.diag(R))
+    rank = int((pivots > 10 * max(m, K) * np.finfo(float).eps * pivots[0]).sum())
+    return Q[:, rank:]
 
 
 # ------------------------------------------------------------------------------------------- arrays and input
