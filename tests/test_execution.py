@@ -135,6 +135,8 @@ def test_who_watches_hears_of_every_task_and_may_stop_the_rest():
     events = []
     run([Task("a", 0, grown, (1,)), Task("b", 0, refuse, ())], watch=events.append)
     assert [(e.kind, e.specialist, e.done, e.total) for e in events] == [
+        ("waiting", "a", 0, 2),
+        ("waiting", "b", 0, 2),
         ("started", "a", 0, 2),
         ("finished", "a", 1, 2),
         ("started", "b", 1, 2),

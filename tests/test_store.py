@@ -126,7 +126,7 @@ def test_a_second_run_computes_only_what_is_missing(tmp_path):
     kinds = []
     run([task(fold) for fold in range(2)], store=Store(tmp_path))
     outcomes = run([task(fold) for fold in range(3)], store=Store(tmp_path), watch=lambda e: kinds.append(e.kind))
-    assert kinds == ["restored", "restored", "started", "finished"]
+    assert kinds == ["restored", "restored", "waiting", "started", "finished"]
     assert all(same(o.value, answer()) for o in outcomes)
 
 

@@ -64,7 +64,7 @@ Answers = Generator[tuple[int, Outcome | Failure], None, None]  # position of th
 
 @dataclass(frozen=True)
 class Event:
-    """News for who watches: "started", "finished", "restored" or "failed"; a true answer asks to stop."""
+    """News for who watches: "waiting", "started", "finished", "restored" or "failed"; a true answer asks to stop."""
 
     kind: str
     specialist: str
@@ -73,6 +73,7 @@ class Event:
     done: int
     total: int
     error: str = ""
+    cost: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -137,6 +138,8 @@ class Desk:
             ranks = order(costs, {task.specialist: task.family or task.specialist for task in tasks})
             self.waiting = sorted(unanswered, key=lambda i: (-ranks.index(tasks[i].specialist), -i))
             self.plan = Plan(costs, Counter(tasks[i].specialist for i in unanswered), workers, refits)
+        for i in reversed(self.waiting):
+            self._tell("waiting", tasks[i])
 
     def _restore(self) -> None:
         for i, task in enumerate(self.tasks if self.store is not None else ()):
@@ -154,6 +157,7 @@ class Desk:
                 task = self.tasks[position]
                 if reason := self.stopped or self.lost.get(task.specialist) or self._refusal(task):
                     self.answered[position] = task.failed(reason)
+                    self._tell("failed", task, error=reason)
                 else:
                     self._tell("started", task)
                     return position
@@ -209,6 +213,7 @@ class Desk:
     def _tell(self, kind: str, task: Task, seconds: float = 0.0, error: str = "") -> None:
         if self.watch is None:
             return
-        event = Event(kind, task.specialist, task.fold, seconds, len(self.answered), len(self.tasks), error)
+        done, total = len(self.answered), len(self.tasks)
+        event = Event(kind, task.specialist, task.fold, seconds, done, total, error, task.cost)
         if self.watch(event):
             self.stop("not begun: the fit was asked to stop")
