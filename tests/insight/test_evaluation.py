@@ -19,6 +19,7 @@ from softlearning.estimators import SoftClassifier, SoftRegressor
 from softlearning.insight import evaluation
 from softlearning.insight.evaluation import (
     BLOCKS,
+    DEPENDENCE,
     MEANS,
     MeanMetric,
     Records,
@@ -73,11 +74,11 @@ def test_ranks_are_averaged_over_folds_since_scores_of_different_models_do_not_m
     assert_allclose(auc(rows, "blend")[0], np.mean(auc.by_fold(rows, "blend")))
 
 
-def test_the_jackknife_of_a_mean_is_the_usual_standard_error(rng):
+def test_the_jackknife_of_a_mean_is_the_usual_standard_error_but_for_the_shared_training_rows(rng):
     rows = records(rng, 3)
     _, left_out = MeanMetric(MEANS["accuracy"])(rows, "blend")
     right = rows.predictions["blend"].argmax(axis=1) == np.searchsorted(rows.classes, rows.y)
-    assert_allclose(jackknife_error(left_out), right.std(ddof=1) / np.sqrt(len(right)))
+    assert_allclose(jackknife_error(left_out), DEPENDENCE * right.std(ddof=1) / np.sqrt(len(right)))
 
 
 def test_many_rows_are_thrown_together_within_their_folds(rng):
