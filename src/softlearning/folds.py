@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Iterable
 
 import numpy as np
+import pandas as pd
 from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold, StratifiedKFold
 
 Split = tuple[np.ndarray, np.ndarray]
@@ -33,8 +34,10 @@ def make_folds(cv, y, *, stratify: bool, groups=None, seed: int = 42, X=None, li
     live = np.arange(n) if live is None else live
     if len(live) < 2:
         raise ValueError(f"cross-fitting needs at least 2 rows, the table has {len(live)} sample(s)")
-    if groups is not None and len(groups) != n:
-        raise ValueError(f"groups has {len(groups)} entries, the table has {n} rows")
+    if groups is not None:
+        check_groups(groups, n)
+    if isinstance(cv, type):
+        raise TypeError(f"cv is the class {cv.__name__}; give a splitter made of it, {cv.__name__}(..)")
     if cv is None or isinstance(cv, int | np.integer):
         number = (5 if len(live) <= LARGE else 3) if cv is None else int(cv)
         own = None if groups is None else np.asarray(groups)[live]
@@ -47,6 +50,16 @@ def make_folds(cv, y, *, stratify: bool, groups=None, seed: int = 42, X=None, li
     else:
         raise TypeError(f"cv is {cv!r}; give None, a number of folds, a splitter or a list of (train, test) rows")
     return [checked(split, n, number, live) for number, split in enumerate(nonempty(splits))]
+
+
+def check_groups(groups, n: int) -> None:
+    if len(groups) != n:
+        raise ValueError(f"groups has {len(groups)} entries, the table has {n} rows")
+    if np.ndim(groups) != 1:
+        raise ValueError(f"groups has {np.ndim(groups)} dimensions; give one group a row")
+    missing = pd.isna(np.asarray(groups, dtype=object))
+    if missing.any():
+        raise ValueError(f"groups is missing (NaN) in row {missing.argmax()}; give every row a group")
 
 
 def own_rule(number: int, y, stratify: bool, groups, seed: int, *, asked: bool) -> list[Split]:
