@@ -11,6 +11,8 @@ from click.testing import CliRunner
 from softlearning.cli import main
 from softlearning.outputs import guarded, whole_file, write_csv
 
+FEW = "logistic,naive_bayes"
+
 
 @pytest.fixture
 def run(tmp_path, monkeypatch):
@@ -117,3 +119,96 @@ def test_strings_that_are_no_formulas_are_written_as_they_are(tmp_path):
     write_csv(pd.DataFrame({"prediction": words}), tmp_path / "out.csv")
     back = pd.read_csv(tmp_path / "out.csv", keep_default_na=False, dtype=str)
     assert back["prediction"].tolist() == words
+
+
+def test_from_a_table_to_a_model_a_page_and_predictions(run, flowers, tmp_path):
+    learnt = run(
+        "fit", flowers, "--target", "Species", "--out", "m", "--report", "p.html", "--library", FEW, "--jobs", 1
+    )
+    assert learnt.exit_code == 0, learnt.output
+    for words in (
+        "89 rows, 2 columns",
+        "classification (guessed from words",
+        "logistic",
+        "hindsight",
+        "How sure",
+        "p.html",
+    ):
+        assert words in learnt.stdout
+    assert "1 rows without a value of 'Species' are left out" in learnt.stderr
+    answered = run("predict", "m", flowers, "--out", "answers.csv")
+    assert answered.exit_code == 0, answered.output
+    answers = pd.read_csv("answers.csv")
+    assert list(answers) == ["prediction", "probability_a", "probability_b", "disagreement"]
+    assert len(answers) == 90
+    np.testing.assert_allclose(answers["probability_a"] + answers["probability_b"], 1)
+    assert run("report", "m", "--out", "again.html").exit_code == 0
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["again.html", "answers.csv", "flowers.csv", "m", "p.html"]
+
+
+def test_numbers_are_predicted_with_intervals(run, flowers):
+    fitted = run("fit", flowers, "--target", "Size", "--out", "m", "--library", "ridge,knn_15", "--jobs", 1)
+    assert "regression (guessed from float" in fitted.output
+    run("predict", "m", flowers, "--out", "answers.csv", "--coverage", 0.8)
+    answers = pd.read_csv("answers.csv")
+    assert list(answers) == ["prediction", "disagreement", "low", "high"]
+    assert (answers["low"] < answers["prediction"]).all()
+    assert (answers["prediction"] < answers["high"]).all()
+
+
+def test_groups_weights_kinds_and_task_are_followed(run, tmp_path, rng):
+    table = pd.DataFrame({"x": rng.normal(size=80), "code": rng.integers(0, 3, 80), "who": np.arange(80) // 4})
+    table["w"] = 1.0
+    table["y"] = np.where(table["x"] > 0, 2.0, 1.0)
+    table.to_csv(tmp_path / "t.csv", index=False)
+    words = ["--group", "who", "--weight", "w", "--kind", "code=category", "--task", "regression", "--library", "ridge"]
+    answer = run("fit", "t.csv", "--target", "y", "--out", "m", *words, "--jobs", 1)
+    assert answer.exit_code == 0, answer.output
+    assert "2 columns: 1 numeric, 1 category" in answer.output
+    assert "Target `y`: regression\n" in answer.output
+
+
+def test_a_column_that_the_model_needs_is_missed_by_name(run, flowers, tmp_path):
+    run("fit", flowers, "--target", "Species", "--out", "m", "--library", FEW, "--jobs", 1)
+    pd.read_csv(flowers).rename(columns={"Colour": "Color"}).to_csv(tmp_path / "new.csv", index=False)
+    answer = run("predict", "m", "new.csv", "--out", "answers.csv")
+    assert answer.exit_code == 1
+    assert "Colour" in answer.output
+    assert not (tmp_path / "answers.csv").exists()
+
+
+def test_a_file_that_is_no_model_is_refused_in_one_sentence(run, flowers):
+    answer = run("predict", flowers, flowers, "--out", "answers.csv")
+    assert answer.exit_code == 1
+    assert answer.output.startswith("Error: ")
+    assert "Traceback" not in answer.output
+
+
+def test_labels_that_are_whole_numbers_with_gaps_stay_whole(run, tmp_path, rng):
+    table = pd.DataFrame({"x": rng.normal(size=60)})
+    table["y"] = (table["x"] > 0).astype(float)
+    table.loc[0, "y"] = None
+    table.to_csv(tmp_path / "t.csv", index=False)
+    run("fit", "t.csv", "--target", "y", "--out", "m", "--library", FEW, "--jobs", 1)
+    run("predict", "m", "t.csv", "--out", "answers.csv")
+    assert {"probability_0", "probability_1"} <= set(pd.read_csv("answers.csv"))
+
+
+def test_hostile_labels_reach_a_csv_without_becoming_formulas(run, tmp_path, rng):
+    size = rng.normal(size=60)
+    labels = np.where(size > 0, "=cmd|' /C calc'!A0", "@SUM(1)")
+    pd.DataFrame({"=x": size, "y": labels}).to_csv(tmp_path / "t.csv", index=False)
+    run("fit", "t.csv", "--target", "y", "--out", "m", "--library", FEW, "--jobs", 1)
+    run("predict", "m", "t.csv", "--out", "answers.csv")
+    answers = pd.read_csv("answers.csv")
+    assert set(answers["prediction"]) == {"'=cmd|' /C calc'!A0", "'@SUM(1)"}
+    assert not any(name.startswith(("=", "@")) for name in answers)
+
+
+def test_the_demo_shows_all_it_promises(run, tmp_path, monkeypatch):
+    monkeypatch.setattr("softlearning.demo.LIBRARY", ("logistic", "naive_bayes"))
+    answer = run("demo", "--jobs", 1)
+    assert answer.exit_code == 0, answer.output
+    for words in ("426 rows", "logistic", "On the 143 rows kept aside", "log loss", "demo/report.html"):
+        assert words in answer.output
+    assert sorted(p.name for p in (tmp_path / "demo").iterdir()) == ["model.soft", "report.html"]

@@ -62,7 +62,7 @@ def main(context: click.Context, traceback: bool) -> None:
 def fit(context, table, target, out, page, library, time_limit, memory_limit, jobs, task, kinds, group, weight,
         checkpoint, seed):  # fmt: skip
     """Learn from TABLE (csv, parquet, feather or arrow) and save the model."""
-    told = dict(_kind(text) for text in kinds)
+    told = dict(_pair(text, "COLUMN=KIND, such as zip=category", "--kind") for text in kinds)
     settings = {
         "library": _library(library),
         "time_limit": time_limit,
@@ -77,9 +77,10 @@ def fit(context, table, target, out, page, library, time_limit, memory_limit, jo
         frame = _read(table)
         X, y, groups, row_weight = _split(frame, target, group, weight)
         task, reason = _task(y, task)
+        _print_understood(X, told, f"Target `{target}`: {task}{reason}")
         model = _fitted(task, settings, X, _labels(y, task), row_weight, groups)
         summary = _summary(model, X, y if page else None)
-        _print_model(model, summary, reason, target)
+        _print_model(summary)
         _save(model, out)
         if page:
             _write_page(summary, page)
@@ -107,18 +108,17 @@ def _command() -> str:
     return shlex.join(["softlearning", *sys.argv[1:]])
 
 
-def _print_model(model, summary: dict[str, Any], reason: str, target: str) -> None:
+def _print_understood(X, kinds: dict[str, str], target: str) -> None:
+    """Before the work, so that a wrong guess is seen while there is time to stop."""
+    from softlearning.tables import describe, understand
+
+    click.echo(f"{describe(understand(X, kinds))}\n{target}\n")
+
+
+def _print_model(summary: dict[str, Any]) -> None:
     from softlearning import console
 
-    task = summary["task"]
-    parts = [
-        console.understood(model.table_, task, reason, target),
-        console.leaderboard(summary["leaderboard"], summary["answer"]["score_name"]),
-        console.failed(summary),
-        console.answer(summary),
-        console.doubt(summary),
-    ]
-    click.echo("\n\n".join("\n".join(part) for part in parts if part) + "\n")
+    click.echo("\n".join(console.model(summary)) + "\n")
 
 
 def _save(model, path: Path) -> None:
@@ -218,14 +218,24 @@ def bench():
 @click.option("--out", required=True, type=FOLDER, metavar="FOLDER", help="Results; a second run resumes.")
 @click.option("--datasets", metavar="NAMES", help="Only these, with commas.")
 @click.option("--methods", metavar="NAMES", help="Only these, with commas.")
-@click.option("--seeds", type=click.IntRange(min=1), metavar="N", help="Splits of every dataset.")
+@click.option("--seeds", type=click.IntRange(min=1), metavar="N", help="Shufflings of every dataset.")
+@click.option("--jobs", type=click.IntRange(min=1), help="Processes side by side; all cores when not given.")
+@click.option(
+    "--external",
+    multiple=True,
+    metavar="SYSTEM=FOLDER",
+    help="A foreign system and the environment that has it. Repeatable.",
+)
 @click.pass_context
-def bench_run(context, suite, out, datasets, methods, seeds):
+def bench_run(context, suite, out, datasets, methods, seeds, jobs, external):
     """Run the cells (dataset, method, seed) that have no result yet."""
     with plain_errors(context):
         from softlearning.bench.run import run_suite
 
-        run_suite(suite, out, datasets=_names(datasets), methods=_names(methods), seeds=seeds)
+        others = dict(_pair(text, "SYSTEM=FOLDER", "--external") for text in external)
+        names = {"datasets": _names(datasets), "methods": _names(methods)}
+        results = run_suite(suite, out, **names, seeds=seeds, jobs=jobs, external=others)
+        click.echo(f"Results: {results}")
 
 
 @bench.command("report")
@@ -258,11 +268,12 @@ def serve(context, model, host, port):
 # -- what the user typed ----------------------------------------------------------------------------------------------
 
 
-def _kind(text: str) -> tuple[str, str]:
-    name, equals, kind = text.rpartition("=")
-    if not equals or not name or not kind:
-        raise click.BadParameter(f"{text!r} is not COLUMN=KIND, such as zip=category", param_hint="--kind")
-    return name, kind
+def _pair(text: str, form: str, option: str) -> tuple[str, str]:
+    """What stands before and behind the last equals sign."""
+    name, _, value = text.rpartition("=")
+    if not name or not value:
+        raise click.BadParameter(f"{text!r} is not {form}", param_hint=option)
+    return name, value
 
 
 def _library(text: str) -> str | list[str]:
@@ -349,7 +360,7 @@ def _task(y, asked: str) -> tuple[str, str]:
     from softlearning.tables import guess_task
 
     guess = guess_task(y)
-    return guess.task, guess.reason
+    return guess.task, f" (guessed from {guess.reason}; --task overrules)"
 
 
 def _labels(y, task: str):

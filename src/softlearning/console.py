@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-GOOD = 0.8  # a doubt that finds errors this often is worth following
 
-
-def understood(table: str, task: str, reason: str, target: str) -> list[str]:
-    """The table, the columns that were left out and the task."""
-    first, *columns = table.splitlines()
-    remark = f" ({reason}; --task says otherwise)" if reason else ""
-    return [first.split("; dropped ")[0], *columns, f"Target `{target}`: {task}{remark}"]
+def model(summary: dict[str, Any]) -> list[str]:
+    """Leaderboard, failures, gains and doubt, a blank line between them."""
+    board = leaderboard(summary["leaderboard"], summary["answer"]["score_name"])
+    parts = [board, failed(summary), answer(summary), doubt(summary)]
+    return "\n\n".join("\n".join(part) for part in parts if part).splitlines()
 
 
 def leaderboard(lines: Iterable[dict[str, Any]], score: str) -> list[str]:
@@ -98,7 +96,9 @@ def doubt_sentence(summary: dict[str, Any]) -> str:
 def size_words(summary: dict[str, Any], line: dict[str, Any]) -> str:
     if line["size"] is None:
         return "too few rows for a finite width"
-    return f"{line['size']:.2f} classes a set on average" if summary["classes"] else f"{line['size']:.4g} wide on average"
+    return (
+        f"{line['size']:.2f} classes a set on average" if summary["classes"] else f"{line['size']:.4g} wide on average"
+    )
 
 
 def failed(summary: dict[str, Any]) -> list[str]:

@@ -15,8 +15,10 @@ from sklearn.model_selection import train_test_split
 
 from softlearning import console
 from softlearning.estimators import SoftClassifier
+from softlearning.persistence import save
 from softlearning.report import write_page
 from softlearning.report.summarise import summarise_model
+from softlearning.tables import describe, understand
 
 LIBRARY = (
     *("logistic", "logistic_strong", "knn_15", "random_forest", "extra_trees", "hist_gradient_boosting"),
@@ -28,12 +30,15 @@ def run_demo(folder: Path, jobs: int) -> None:
     """Fit, print, judge, save."""
     X, y = cancer()
     X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.25, stratify=y, random_state=0)
-    click.echo("Breast cancer Wisconsin (ships with scikit-learn): is a tumour malignant or benign?\n")
+    click.echo("Breast cancer Wisconsin (ships with scikit-learn): is a tumour malignant or benign?")
+    table = describe(understand(X_train, {})).splitlines()[0]
+    click.echo(f"Understood: {table}; {len(X_test)} more rows are kept aside to judge the result.\n")
     start = time.monotonic()
     model = SoftClassifier(list(LIBRARY), n_jobs=jobs, kinds={}, progress=sys.stderr.isatty()).fit(X_train, y_train)
     seconds = time.monotonic() - start
     summary = summarise_model(model, X=X_train, y=y_train, command="softlearning demo")
-    show(model, summary, seconds, len(X_test))
+    click.echo(f"Fitted {len(summary['leaderboard'])} specialists in {seconds:.0f} seconds:\n")
+    click.echo("\n".join(console.model(summary)) + "\n")
     click.echo("\n".join(held_out(model, X_train, y_train, X_test, y_test)) + "\n")
     leave_behind(model, summary, folder)
 
@@ -41,19 +46,6 @@ def run_demo(folder: Path, jobs: int) -> None:
 def cancer() -> tuple[pd.DataFrame, np.ndarray]:
     data = load_breast_cancer(as_frame=True)
     return data.data, data.target_names[data.target.to_numpy()]
-
-
-def show(model, summary, seconds: float, kept_aside: int) -> None:
-    table = model.table_.splitlines()[0]
-    parts = [
-        [f"Understood: {table}; {kept_aside} more rows are kept aside to judge the result"],
-        [f"Fitted {len(summary['leaderboard'])} specialists in {seconds:.0f} seconds:"],
-        console.leaderboard(summary["leaderboard"], summary["answer"]["score_name"]),
-        console.failed(summary),
-        console.answer(summary),
-        console.doubt(summary),
-    ]
-    click.echo("\n\n".join("\n".join(part) for part in parts if part) + "\n")
 
 
 def held_out(model, X_train, y_train, X_test, y_test) -> list[str]:
@@ -83,8 +75,6 @@ def judged(name: str, model, X, y) -> tuple[str, float, float]:
 
 
 def leave_behind(model, summary, folder: Path) -> None:
-    from softlearning.persistence import save
-
     save(model, folder / "model.soft")
     write_page(summary, folder / "report.html")
     click.echo(f"Look next: {folder / 'report.html'} in a browser; the model is {folder / 'model.soft'}.")

@@ -88,7 +88,7 @@ def in_specialist(s, text):
     for line in (*s["weights"], *s["leaderboard"]):
         line["specialist"] = text if line["specialist"] == old else line["specialist"]
     s["diversity"]["names"][0] = text
-    s["comparisons"][0]["name"] = f"best single specialist ({text})"
+    s["comparisons"][0]["name"] = f"best single specialist in hindsight ({text})"
 
 
 def in_failure(s, text):

@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from softlearning.insight.diversity import effective_opinions, effective_specialists, error_correlation
 from softlearning.insight.explain import Reason, bootstrap_weights, permutation_importance, why_these_weights
-from softlearning.learned import Learned, honest_blend
+from softlearning.learned import Learned, honest_blend, judge
 from softlearning.report import curves
 from softlearning.tables import summary as table_summary
 from softlearning.weights import row_losses
@@ -79,7 +79,7 @@ def summarise_model(model, *, X=None, y=None, command: str | None = None) -> dic
 def honest_predictions(model) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Blend (n, C), disagreement (n,) and fold (n,) of the rows that some fold held out."""
     learned: Learned = model._learned
-    p, V = honest_blend(learned, model.rule, model.loss)
+    p, V = honest_blend(learned, model.rule, model._learned.solution.loss)
     return p, V, learned.rows_fold()
 
 
@@ -100,7 +100,7 @@ def answer(model, p: np.ndarray, Y: np.ndarray, weight: np.ndarray | None) -> di
         "score": float(score),
         "low": low,
         "high": high,
-        "loss_name": LOSS_NAMES[task, model.loss],
+        "loss_name": LOSS_NAMES[task, model._learned.solution.loss],
         "loss": float(np.average(losses(model, p), weights=weight)),
         "rows": schema.rows,
         "columns": schema.width,
@@ -110,22 +110,25 @@ def answer(model, p: np.ndarray, Y: np.ndarray, weight: np.ndarray | None) -> di
 
 def losses(model, p: np.ndarray) -> np.ndarray:
     """The model's own loss of predictions p (n, C) in each out-of-fold row; (n,)."""
-    return row_losses(p[:, None, :], model._learned.rows_target(), np.ones(1), loss=model.loss)
+    return row_losses(p[:, None, :], model._learned.rows_target(), np.ones(1), loss=model._learned.solution.loss)
 
 
 def comparisons(model, p: np.ndarray) -> list[dict[str, Any]]:
-    """The blend against its best specialist (picked in hindsight), uniform weights and the trivial answer."""
+    """The blend against its best specialist, against picking one, equal weights and the trivial answer.
+
+    The best specialist is known in hindsight; the pick is made, like the weights, without the fold it is scored on.
+    """
     learned: Learned = model._learned
     P, Y, weight = learned.rows_tensor(), learned.rows_target(), learned.rows_weight()
-    risk = [np.average(losses(model, P[:, k]), weights=weight) for k in range(P.shape[1])]
-    best = int(np.argmin(risk))
+    best = judge(learned, model.rule, model._learned.solution.loss).best
     trivial = np.broadcast_to(np.average(Y, axis=0, weights=weight), Y.shape)
     rivals = {
-        f"best single specialist ({learned.crossed.library.names[best]})": P[:, best],
-        "all specialists with equal weights": P.mean(axis=1),
-        "always the same answer" + (" (class shares)" if Y.shape[1] > 1 else " (the mean)"): trivial,
+        "best": (f"best single specialist in hindsight ({best})", P[:, learned.crossed.columns([best])[0]]),
+        "pick": ("the specialist that looks best on the other folds", honest_blend(learned, "best", model._learned.solution.loss)[0]),
+        "uniform": ("all specialists with equal weights", P.mean(axis=1)),
+        "trivial": (f"always the same answer ({'class shares' if Y.shape[1] > 1 else 'the mean'})", trivial),
     }
-    return [_against(model, name, p, rival) for name, rival in rivals.items()]
+    return [{"key": key, **_against(model, name, p, rival)} for key, (name, rival) in rivals.items()]
 
 
 def _against(model, name: str, p: np.ndarray, rival: np.ndarray) -> dict[str, Any]:
@@ -134,7 +137,6 @@ def _against(model, name: str, p: np.ndarray, rival: np.ndarray) -> dict[str, An
     Y, weight = learned.rows_target(), learned.rows_weight()
     gain, low, high = curves.mean_interval(losses(model, rival) - losses(model, p), weight)
     loss = float(np.average(losses(model, rival), weights=weight))
-    verdict = "better" if low > 0 else "worse" if high < 0 else "no clear difference"
     return {
         "name": name,
         "score": float(model._score_of(rival, Y, weight)),
@@ -143,7 +145,7 @@ def _against(model, name: str, p: np.ndarray, rival: np.ndarray) -> dict[str, An
         "low": low,
         "high": high,
         "share": gain / loss if loss > 0 else 0.0,
-        "verdict": verdict,
+        "verdict": "better" if low > 0 else "worse" if high < 0 else "no clear difference",
     }
 
 
@@ -157,7 +159,7 @@ def weight_lines(model) -> list[dict[str, Any]]:
     P, Y, weight = learned.rows_tensor(), learned.rows_target(), learned.rows_weight()
     family = {s.name: s.family for s in learned.crossed.library}
     drawn = bootstrap_weights(
-        P, Y, rule=model.rule, loss=model.loss, sample_weight=weight, folds=learned.rows_fold(), draws=_draws(model, P)
+        P, Y, rule=model.rule, loss=model._learned.solution.loss, sample_weight=weight, folds=learned.rows_fold(), draws=_draws(model, P)
     )
     place = {name: k for k, name in enumerate(names)}
     return [
@@ -177,7 +179,7 @@ def weight_lines(model) -> list[dict[str, Any]]:
 def _draws(model, P: np.ndarray) -> int:
     """As many bootstrap samples as a few seconds allow; rules without a Gram matrix cost far more each."""
     n, K, C = P.shape
-    quick = model.rule == "simplex" and model.loss == "squared"
+    quick = model.rule == "simplex" and model._learned.solution.loss == "squared"
     return int(np.clip(WORK / (n * K * K * C * (1 if quick else 50)), 20, DRAWS))
 
 

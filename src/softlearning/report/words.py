@@ -41,10 +41,12 @@ def headline(summary: Summary) -> str:
 def against_best(summary: Summary) -> str:
     """Whether blending was worth it, said plainly also when it was not."""
     best = summary["comparisons"][0]
-    rival = best["name"].removeprefix("best single specialist (").removesuffix(")")
+    rival = best["name"].removeprefix("best single specialist in hindsight (").removesuffix(")")
     size = f"{percent(abs(best['share']))} {'lower' if best['gain'] >= 0 else 'higher'} loss"
     if best["verdict"] == "better":
-        return f"Blending pays: {size} than {rival}, the best single specialist, more than chance explains."
+        return (
+            f"Blending pays: {size} than {rival}, the best single specialist in hindsight, more than chance explains."
+        )
     if best["verdict"] == "worse":
         return f"Blending does not pay here: {size} than {rival} alone. Consider that specialist by itself."
     return f"No clear difference from {rival}, the best single specialist in hindsight: {size}, within chance."
