@@ -488,7 +488,8 @@ def _fit_scale(view: View, matrix: np.ndarray, weight: np.ndarray | None, overwr
     view.centre = scaled.mean(axis=0) if share is None else share @ scaled
     view.centre = np.where(high == low, high / view.unit, view.centre)
     scaled -= view.centre
-    squares = np.einsum("ij,ij->j", scaled, scaled) / len(scaled) if share is None else share @ scaled**2
+    share = np.full(len(scaled), 1 / len(scaled)) if share is None else share
+    squares = np.einsum("i,ij,ij->j", share, scaled, scaled)  # no copy of the matrix
     view.spread = np.where((high == low) | (squares == 0), 1.0, np.sqrt(squares))
     scaled /= view.spread
     return np.clip(scaled, -FARTHEST, FARTHEST, out=scaled)
