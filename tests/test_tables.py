@@ -524,6 +524,10 @@ def test_numbers_in_local_spelling(words, style, first):
         (["01/02/2024", "02/01/2024"], "%d/%m/%Y"),
         (["Jan 31, 2024", "Feb 1, 2024"], "%b %d, %Y"),
         (["31.01.2024 10:30", "01.02.2024 08:00"], "%d.%m.%Y %H:%M"),
+        (["May 2024", "Jun 2024"], "%b %Y"),
+        (["1/2/24 10:30", "13/2/24 08:00"], "%d/%m/%y %H:%M"),
+        (["10:30:00", "11:45:10"], ""),
+        (["2020/21", "2021/22"], ""),
         (["room 12", "room 13"], ""),
         (["2024-01-31", "soon 1"], ""),
         (["192.168.0.1", "10.0.0.12"], ""),
@@ -599,6 +603,4 @@ def test_real_tables_are_understood_from_the_file_alone(messy_tables, name, targ
 
 
 def test_the_description_of_an_array_is_one_line():
-    assert (
-        describe(understand(np.array([[1.0, np.nan], [2.0, 3.0]]))) == "2 rows, 2 columns: 2 numeric; 1 missing cells"
-    )
+    assert describe(understand(np.array([[1.0, np.nan], [2.0, 3.0]]))) == "2 rows, 2 columns: 2 numeric; 1 missing cell"

@@ -659,7 +659,7 @@ def describe(schema: Schema) -> str:
     parts = [_count(number, KINDS[kind]) for kind, number in facts["kinds"].items() if kind not in DROPPED]
     sentences = [f"{facts['rows']} rows, {facts['columns']} columns: {', '.join(parts)}"]
     if facts["missing"]:
-        sentences.append(f"{facts['missing']} missing cells")
+        sentences.append(f"{facts['missing']} missing cell{'s' if facts['missing'] != 1 else ''}")
     sentences += [f"dropped `{name}`, {reason}" for name, reason in list(facts["dropped"].items())[:10]]
     if len(facts["dropped"]) > 10:
         sentences.append(f"dropped {len(facts['dropped']) - 10} more")
