@@ -152,13 +152,14 @@ def _size(path: Path) -> str:
 @click.pass_context
 def predict(context, model, table, out, coverage):
     """Predict the rows of TABLE: prediction, a probability a class or an interval, disagreement."""
-    from softlearning.outputs import prediction_table, write_csv
+    from softlearning.answers import Answers
+    from softlearning.outputs import write_csv
 
     _check_outputs(out)
     with plain_errors(context):
         fitted = _load(model)
         frame = _read(table)
-        answers = prediction_table(fitted, _known_columns(fitted, frame), coverage)
+        answers = Answers(fitted, coverage).table(_known_columns(fitted, frame))
         write_csv(answers, out)
         click.echo(f"{len(answers)} predictions: {out}")
 
@@ -233,8 +234,15 @@ def bench_run(context, suite, out, datasets, methods, seeds, jobs, external):
         from softlearning.bench.run import run_suite
 
         others = dict(_pair(text, "SYSTEM=FOLDER", "--external") for text in external)
-        names = {"datasets": _names(datasets), "methods": _names(methods)}
-        results = run_suite(suite, out, **names, seeds=seeds, jobs=jobs, external=others)
+        results = run_suite(
+            suite,
+            out,
+            datasets=_names(datasets),
+            methods=_names(methods),
+            seeds=seeds,
+            jobs=jobs,
+            external=others,
+        )
         click.echo(f"Results: {results}")
 
 

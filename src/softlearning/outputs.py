@@ -58,15 +58,3 @@ def _guarded_column(column: pd.Series) -> pd.Series | np.ndarray:
 def _holds_return(frame: pd.DataFrame) -> bool:
     words = [*frame.columns, *(v for name in frame.select_dtypes(exclude="number") for v in frame[name].unique())]
     return any("\r" in str(word) for word in words)
-
-
-def prediction_table(model, X, coverage: float = 0.9) -> pd.DataFrame:
-    """prediction, then a probability a class and disagreement; for numbers disagreement, low and high."""
-    if not hasattr(model, "classes_"):
-        low, high = model.predict_interval(X, coverage)
-        answers = {"prediction": model.predict(X), "disagreement": model.disagreement(X)}
-        return pd.DataFrame({**answers, "low": low, "high": high})
-    probability = model.predict_proba(X)
-    columns = {f"probability_{label}": probability[:, c] for c, label in enumerate(model.classes_)}
-    labels = model.classes_[probability.argmax(axis=1)]
-    return pd.DataFrame({"prediction": labels, **columns, "disagreement": model.disagreement(X)})

@@ -124,7 +124,10 @@ def comparisons(model, p: np.ndarray) -> list[dict[str, Any]]:
     trivial = np.broadcast_to(np.average(Y, axis=0, weights=weight), Y.shape)
     rivals = {
         "best": (f"best single specialist in hindsight ({best})", P[:, learned.crossed.columns([best])[0]]),
-        "pick": ("the specialist that looks best on the other folds", honest_blend(learned, "best", model._learned.solution.loss)[0]),
+        "pick": (
+            "the specialist that looks best on the other folds",
+            honest_blend(learned, "best", model._learned.solution.loss)[0],
+        ),
         "uniform": ("all specialists with equal weights", P.mean(axis=1)),
         "trivial": (f"always the same answer ({'class shares' if Y.shape[1] > 1 else 'the mean'})", trivial),
     }
@@ -159,7 +162,13 @@ def weight_lines(model) -> list[dict[str, Any]]:
     P, Y, weight = learned.rows_tensor(), learned.rows_target(), learned.rows_weight()
     family = {s.name: s.family for s in learned.crossed.library}
     drawn = bootstrap_weights(
-        P, Y, rule=model.rule, loss=model._learned.solution.loss, sample_weight=weight, folds=learned.rows_fold(), draws=_draws(model, P)
+        P,
+        Y,
+        rule=model.rule,
+        loss=model._learned.solution.loss,
+        sample_weight=weight,
+        folds=learned.rows_fold(),
+        draws=_draws(model, P),
     )
     place = {name: k for k, name in enumerate(names)}
     return [

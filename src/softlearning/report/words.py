@@ -53,13 +53,18 @@ def against_best(summary: Summary) -> str:
 
 
 def certainty(summary: Summary) -> str:
-    c, parts = summary["certificate"], []
+    c, unique = summary["certificate"], ""
     if c["gap"] <= 1e-6 * max(abs(c["objective"]), 1e-300):
-        parts.append("The weights are proved optimal: no other weights have a lower cross-validated loss")
+        proof = "The weights are proved optimal: no other weights have a lower cross-validated loss"
+        unique = "; they are the only optimum" if c["unique"] else "; other weights may do as well"
+    elif c["rule"] == "guarded":
+        proof = (
+            f"The weights stand back from the optimum (by at most {short(c['gap'])} of cross-validated loss), because "
+            "held-out folds say that the optimum overfits"
+        )
     else:
-        parts.append(f"Other weights could lower the cross-validated loss by at most {short(c['gap'])}")
-    parts.append("they are the only optimum" if c["unique"] else "other weights may do as well")
-    return f"{'; '.join(parts)}. They amount to {c['effective']:.1f} equally weighted specialists."
+        proof = f"Other weights could lower the cross-validated loss by at most {short(c['gap'])}"
+    return f"{proof}{unique}. They amount to {c['effective']:.1f} equally weighted specialists."
 
 
 def families(summary: Summary) -> str:
