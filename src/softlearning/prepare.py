@@ -332,7 +332,7 @@ def date_parts(moments: np.ndarray, parts: Sequence[str], origin: float) -> np.n
 # --- texts
 
 BUCKETS = 4096  # hashed character n-grams
-COMPONENTS = 10
+COMPONENTS = (5, 30)  # of a text: few in a small table, one for 200 rows, not more than that
 LONGEST_TEXT = 2000  # characters read of a cell
 NGRAMS = (3, 4, 5)
 
@@ -346,8 +346,9 @@ def _fit_text(column: pd.Series, name: str, seed: int) -> dict[str, Any]:
     weighted, length = _weigh(counts, idf)
     rows = (occurrences @ weighted).tocsr()
     rows.data /= np.repeat(_lengths(occurrences, length), np.diff(rows.indptr))
+    number = max(1, min(n - 1, int(np.clip(len(column) // 200, *COMPONENTS))))
     with threadpool_limits(1):  # the same numbers whatever the machine; small products lose by threads
-        _, _, vectors = randomized_svd(rows, max(1, min(COMPONENTS, n - 1)), n_iter=4, random_state=seed)
+        _, _, vectors = randomized_svd(rows, number, n_iter=4, random_state=seed)
     return {"name": name, "idf": idf, "components": np.ascontiguousarray(vectors.T)}
 
 
