@@ -133,7 +133,7 @@ def through_crew(desk: Desk, workers: int) -> Answers:
                 return
             for call in ended(busy):
                 busy.remove(call)
-                answer = settle(desk.tasks[call.tag], call)
+                answer = settle(desk, call)
                 lost[call.tag] = lost.get(call.tag, 0) + (answer is None)
                 if answer is None and lost[call.tag] < TRIES:
                     desk.again(call.tag)
@@ -170,8 +170,9 @@ def ended(busy: list[crew.Call]) -> list[crew.Call]:
     return [call for call in busy if call.ended()]
 
 
-def settle(task: Task, call: crew.Call) -> Outcome | Failure | None:
+def settle(desk: Desk, call: crew.Call) -> Outcome | Failure | None:
     """What a call that ended gives to its task; None when the call was lost with the office."""
+    task = desk.tasks[call.tag]
     seconds = time.monotonic() - call.start
     kind, content = call.answer()
     if kind == "lost":
@@ -181,6 +182,8 @@ def settle(task: Task, call: crew.Call) -> Outcome | Failure | None:
     reason, trace = content
     if kind == "died" and call.limit is not None and seconds >= call.limit:
         reason = f"TimeoutError: ended after {call.limit:.1f} s"
+    elif kind == "died" and desk.limits.memory:
+        reason += f" (under a memory limit of {desk.limits.memory / 2**20:,.0f} MiB)"
     return task.failed(reason, seconds, trace)
 
 
