@@ -34,12 +34,12 @@ def diabetes():
 
 @pytest.fixture(scope="module")
 def classifier(cancer):
-    return SoftClassifier(QUICK).fit(*cancer)
+    return SoftClassifier(QUICK, rule="simplex").fit(*cancer)
 
 
 @pytest.fixture(scope="module")
 def regressor(diabetes):
-    return SoftRegressor(QUICK_REGRESSION).fit(*diabetes)
+    return SoftRegressor(QUICK_REGRESSION, rule="simplex").fit(*diabetes)
 
 
 # -- the method -----------------------------------------------------------------------------------------------------
@@ -77,6 +77,20 @@ def test_the_verdict_names_the_best_specialist_and_the_gain_beyond_noise(rng):
     )
     notes = blend.leaderboard_.set_index("specialist")["note"]
     assert sorted(notes) == ["", "best alone; the blend is better beyond noise"]
+
+
+def test_weights_minimise_the_log_loss_beside_a_stacker_and_the_squared_loss_elsewhere(cancer):
+    X, y = cancer
+    pool = ["logistic", "naive_bayes", "log_pool"]
+    models = [SoftClassifier(pool), SoftClassifier(pool, calibrate=False), SoftClassifier(pool[:2])]
+    assert [m.fit(X, y)._learned.solution.loss for m in models] == ["log", "squared", "squared"]
+
+
+def test_a_stacker_that_reads_the_support_reads_only_what_earns_weight(cancer):
+    model = SoftClassifier(["logistic", "naive_bayes", "dummy", "log_pool"]).fit(*cancer)
+    (pool,) = model._learned.crossed.library.level(2)
+    assert "logistic" in pool.reads
+    assert "dummy" not in pool.reads
 
 
 def test_only_specialists_with_weight_are_refitted(classifier):
@@ -413,7 +427,7 @@ def test_a_promised_risk_is_kept_on_the_training_rows(classifier, cancer):
 
 def test_intervals_and_sets_cover_what_they_say():
     X, y = make_classification(1_500, 10, n_informative=5, n_classes=3, random_state=0)
-    model = SoftClassifier(["logistic", "naive_bayes", "knn_15"]).fit(X[:500], y[:500])
+    model = SoftClassifier(["logistic", "naive_bayes", "knn_15"], rule="simplex").fit(X[:500], y[:500])
     sets = model.predict_set(X[500:], coverage=0.9)
     assert sets.any(axis=1).all()
     assert 0.86 < sets[np.arange(1_000), y[500:]].mean() < 0.96
@@ -446,7 +460,7 @@ def test_wrong_parameters_are_named(cancer, change, message):
 
 
 def test_the_log_loss_is_for_classes(diabetes):
-    with pytest.raises(ValueError, match="for regression it is one of squared"):
+    with pytest.raises(ValueError, match="for regression it is None or one of squared"):
         SoftRegressor(["ridge"], loss="log").fit(*diabetes)
 
 

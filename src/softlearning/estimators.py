@@ -90,8 +90,8 @@ class SoftLearning(BaseEstimator):
         rows = crossed.predicted
         weight = None if data.weight is None else data.weight[rows]
         folds = crossed.fold_of_row[rows]
-        P, Y = crossed.oof[rows], data.target[rows]
-        return solve_weights(P, Y, rule=self.rule, loss=self.loss, sample_weight=weight, folds=folds)
+        P, Y, loss = crossed.oof[rows], data.target[rows], self._loss_for(crossed.library)
+        return solve_weights(P, Y, rule=self.rule, loss=loss, sample_weight=weight, folds=folds)
 
     def _team(self, solution: Solution, crossed: CrossFit, data: Data, resources, known):
         """The specialists with weight, fitted on all rows or as they were in the folds; and what failed."""
@@ -105,10 +105,10 @@ class SoftLearning(BaseEstimator):
         self._learned = learned
         self.weights_ = learned.weights()
         self.certificate_ = learned.certificate()
-        verdict = judge(learned, self.rule, self.loss)
+        verdict = judge(learned, self.rule, learned.solution.loss)
         self.cv_risk_, self.verdict_ = verdict.risk, str(verdict)
         self.failures_ = failure_table(learned.crossed.failures)
-        self.leaderboard_ = leaderboard(learned, self.loss, self._score_of, verdict)
+        self.leaderboard_ = leaderboard(learned, learned.solution.loss, self._score_of, verdict)
         self._warn_of_failures()
         return self
 
@@ -257,8 +257,8 @@ class SoftLearning(BaseEstimator):
 
     def _check_parameters(self):
         allowed = LOSSES if self._task == "classification" else LOSSES[:1]
-        if self.loss not in allowed:
-            raise ValueError(f"loss is {self.loss!r}; for {self._task} it is one of {', '.join(allowed)}")
+        if self.loss is not None and self.loss not in allowed:
+            raise ValueError(f"loss is {self.loss!r}; for {self._task} it is None or one of {', '.join(allowed)}")
         for name in ("time_limit", "memory_limit"):
             value = getattr(self, name)
             if value is not None and not value > 0:
@@ -268,6 +268,10 @@ class SoftLearning(BaseEstimator):
         deadline = None if self.time_limit is None else start + self.time_limit
         store = None if self.checkpoint is None else Store(self.checkpoint)
         return Resources(self.n_jobs, deadline, self.memory_limit, store)
+
+    def _loss_for(self, library: Library) -> str:
+        """What the weights minimise: stackers learn by likelihood, and beside them all are judged by it."""
+        return self.loss or ("log" if self._calibrates() and library.level(2) else "squared")
 
     def _calibrates(self) -> bool:
         return self._task == "classification" and self.calibrate
@@ -331,11 +335,13 @@ class SoftClassifier(ClassifierMixin, SoftLearning):
     library : str, Library or list, default="default"
         "default", "paper" or "fast"; a `Library`; or a list of names, `Specialist` rows, (name, estimator) pairs and
         scikit-learn estimators, mixed freely.
-    rule : str or callable, default="simplex"
-        How weights are found: "simplex" (exact), "guarded", "slsqp", "greedy", "nnls", "uniform", "best", or a
-        function of (predictions, target, sample_weight).
-    loss : {"squared", "log"}, default="squared"
-        What the weights minimise on the out-of-fold probabilities.
+    rule : str or callable, default="guarded"
+        How weights are found: "guarded" (exact, unless held-out folds speak for the best specialist or for equal
+        weights), "simplex" (exact), "slsqp", "greedy", "nnls", "uniform", "best", or a function of (predictions,
+        target, sample_weight).
+    loss : {"squared", "log"} or None, default=None
+        What the weights minimise on the out-of-fold probabilities. None is "log" for calibrated probabilities in a
+        library with a stacker, as the default one is, and "squared" for any other.
     calibrate : bool, default=True
         One temperature a specialist, learnt from its out-of-fold probabilities before the weights.
     cv : None, int, splitter or list of (train, test), default=None
@@ -399,8 +405,8 @@ class SoftClassifier(ClassifierMixin, SoftLearning):
         self,
         library="default",
         *,
-        rule="simplex",
-        loss="squared",
+        rule="guarded",
+        loss=None,
         calibrate=True,
         cv=None,
         kinds=None,
@@ -448,7 +454,7 @@ class SoftClassifier(ClassifierMixin, SoftLearning):
             What is compared with the threshold.
         """
         P, alpha = self._tensor(X)
-        probability, V = honest_blend(self._learned, self.rule, self.loss)
+        probability, V = honest_blend(self._learned, self.rule, self._learned.solution.loss)
         measure = doubt_measure(doubt)
         known = measure(probability, V)
         if risk is None:
@@ -464,7 +470,7 @@ class SoftClassifier(ClassifierMixin, SoftLearning):
 
         With `per_class` the coverage holds within each class, at the price of larger sets.
         """
-        probability, _ = honest_blend(self._learned, self.rule, self.loss)
+        probability, _ = honest_blend(self._learned, self.rule, self._learned.solution.loss)
         label = self._learned.rows_target().argmax(axis=1)
         weight = self._learned.rows_weight()
         quantile = calibrate_set(probability, label, coverage, per_class=per_class, sample_weight=weight)
@@ -525,8 +531,8 @@ class SoftRegressor(RegressorMixin, SoftLearning):
         self,
         library="default",
         *,
-        rule="simplex",
-        loss="squared",
+        rule="guarded",
+        loss=None,
         cv=None,
         kinds=None,
         refit=True,
@@ -559,13 +565,13 @@ class SoftRegressor(RegressorMixin, SoftLearning):
     def predict_selective(self, X, coverage=0.9):
         """Predictions, and which of them to believe: the share `coverage` with the least disagreement."""
         P, alpha = self._tensor(X)
-        _, V = honest_blend(self._learned, self.rule, self.loss)
+        _, V = honest_blend(self._learned, self.rule, self._learned.solution.loss)
         return blend(P, alpha)[:, 0], disagreement(P, alpha) <= threshold_for_coverage(V, coverage)
 
     def predict_interval(self, X, coverage=0.9) -> tuple[np.ndarray, np.ndarray]:
         """Low and high, each (n,): wider where the specialists disagree, as far as that told errors before."""
         P, alpha = self._tensor(X)
-        mean, V = honest_blend(self._learned, self.rule, self.loss)
+        mean, V = honest_blend(self._learned, self.rule, self._learned.solution.loss)
         y, weight = self._learned.rows_target()[:, 0], self._learned.rows_weight()
         scale = fit_scale(y - mean[:, 0], V)
         quantile = calibrate_interval(mean[:, 0], y, scale(V), coverage, sample_weight=weight)
@@ -573,6 +579,8 @@ class SoftRegressor(RegressorMixin, SoftLearning):
 
     def _encode(self, y, counts=None):
         y = np.asarray(y)
+        if y.dtype.kind in "mM":
+            raise ValueError(f"y holds dates or durations ({y.dtype}), no numbers: give them in a unit of your choice")
         if y.dtype.kind not in "biuf":
             try:
                 y = y.astype(float)

@@ -40,7 +40,7 @@ RuleLike = str | Callable[[Floats, Floats, Floats | None], ArrayLike]
 
 FLOOR = 1e-15  # smaller predicted probabilities count as this: the log loss stays finite, and convex
 ROUNDS = 50  # of greedy selection
-GUARDS = ("simplex", "best", "uniform")  # the corners of the triangle in which "guarded" looks
+GUARDS = ("simplex", "best", "uniform")  # what "guarded" compares on held-out folds
 MAX_STEPS = 50  # Newton steps for the log loss; single digits are usual
 BLOCK = 8192  # rows of the error matrix held at a time
 
@@ -319,7 +319,10 @@ def _exact(problem: Problem) -> Floats:
 
 
 def _guarded(problem: Problem) -> Floats:
-    """Point of the triangle (exact, best, uniform) of least risk when each is learnt without the row's fold."""
+    """The exact optimum, unless the best specialist or equal weights do better on folds that they are learnt without.
+
+    Then the point of least risk on these folds between the exact optimum and the better of the two.
+    """
     rows, live = problem.rows, problem.rows.live
     folds = rows.folds if rows.folds is not None else np.arange(len(rows.share)) % 5
     if len(np.unique(folds[live])) < 2:
@@ -334,9 +337,12 @@ def _guarded(problem: Problem) -> Floats:
             weights = learnt.spread(RULES[name].function(learnt))
             honest[held, j] = _blend(rows.predictions[live[held]], weights, learnt)
     weight = None if rows.sample_weight is None else rows.sample_weight[live]
-    trust = solve_weights(honest, rows.target[live], loss=problem.loss, sample_weight=weight).weights
-    corners = np.array([RULES[name].function(problem) for name in GUARDS])
-    return _normalised(trust @ corners)
+    solve = partial(solve_weights, target=rows.target[live], loss=problem.loss, sample_weight=weight)
+    winner = int(solve(honest, rule="best").weights.argmax())  # of a tie, the first: the exact weights
+    if winner == 0:
+        return RULES["simplex"].function(problem)
+    trust = solve(honest[:, [0, winner]]).weights
+    return _normalised(trust @ np.array([RULES[GUARDS[j]].function(problem) for j in (0, winner)]))
 
 
 def _slsqp(problem: Problem) -> Floats:
@@ -392,7 +398,9 @@ RULES: dict[str, Rule] = {
     rule.name: rule
     for rule in (
         Rule("simplex", _exact, "the exact optimum on the simplex; of several, the one of smallest norm"),
-        Rule("guarded", _guarded, "exact weights, shrunk to the best or to equal ones by held-out risk"),
+        Rule(
+            "guarded", _guarded, "exact weights, unless held-out folds speak for the best or for equal ones"
+        ),
         Rule("slsqp", _slsqp, "the paper's solver: sequential quadratic programming from K + 2 starts"),
         Rule("greedy", _greedy, f"greedy selection with replacement, {ROUNDS} rounds"),
         Rule("nnls", _nnls, "non-negative least squares of target on predictions, divided by its sum"),

@@ -24,7 +24,7 @@ from softlearning.bench.study_sets import SETS, StudySet
 from softlearning.blend import fold_team, predict_members, refit
 from softlearning.crossfit import Data, Resources, admitted, cross_fit
 from softlearning.folds import Split, make_folds
-from softlearning.library import Library, Specialist, every_row
+from softlearning.library import Library, Specialist, every_row, named
 from softlearning.tables import admit, understand
 
 TEST_SHARE = 0.2
@@ -103,14 +103,13 @@ def main() -> None:
 @click.argument("cache", type=click.Path(path_type=Path))
 @click.option("--sets", default="", help="names, by comma; all by default")
 @click.option("--seeds", default=None, type=int, help="at most so many seeds a table")
-@click.option("--rows", "names", default="", help="specialists, by comma; all that ship by default")
+@click.option("--rows", "names", default="all", type=click.Choice(["all", "default"]), help="rows of level 1")
 @click.option("--cv", default=None, type=int, help="folds; the paper's rule by default")
 def fit(cache: Path, sets: str, seeds: int | None, names: str, cv: int | None) -> None:
     """Fit what the cache lacks."""
     wanted = [s for s in SETS if not sets or s.name in sets.split(",")]
     for of in wanted:
-        library = every_row(of.task)
-        library = library[[n for n in names.split(",") if n in library]] if names else library
+        library = named("default", of.task).level(1) if names == "default" else every_row(of.task).level(1)
         for seed in of.seeds[:seeds]:
             begin = time.process_time()
             try:

@@ -19,6 +19,7 @@ from sklearn.metrics import roc_auc_score
 
 from softlearning.bench.study import Cell
 from softlearning.calibration import apply_temperature, fit_temperature
+from softlearning.crossfit import admitted
 from softlearning.fitting import predict_tensor, stacker_features, take
 from softlearning.folds import fold_of_row
 from softlearning.library import PAPER, every_row, named
@@ -45,6 +46,11 @@ class Cached:
 
     def columns(self, names) -> list[int]:
         return [self.names.index(name) for name in names if name in self.names]
+
+    def has(self, rows) -> bool:
+        """Whether the cache knows, of each of these rows, what it predicts or why it could not."""
+        wanted = admitted(every_row(self.cell.of.task)[rows], self.cell.data.rows)[0].names
+        return set(wanted) <= set(self.names) | set(self.failures)
 
     @property
     def target(self) -> np.ndarray:
@@ -231,14 +237,12 @@ def blended(P: np.ndarray, alpha: np.ndarray) -> np.ndarray:
 
 
 def run_scheme(cached: Cached, scheme: Scheme) -> dict[str, Any]:
-    """One line of results: the measures on the test part, the honest risk, the seconds of the whole fit."""
+    """One line of results: the measures on the test part, the seconds of the whole fit."""
     names, oof, test, read = tensors(cached, scheme)
     alpha = weights_of(cached, scheme, oof)
-    honest = honest_risk(oof, cached.target, cached.fold, rule=scheme.rule, loss=scheme.loss)
-    picked = honest_risk(oof, cached.target, cached.fold, rule="best", loss=scheme.loss)
-    gain, error = paired(picked, honest)
-    if scheme.guard is not None and gain < scheme.guard * error:
-        alpha, honest = weights_of(cached, replace(scheme, rule="best"), oof), picked
+    judged = {} if scheme.guard is None else judge(cached, scheme, oof)
+    if judged and judged["gain"] < scheme.guard * judged["gain_error"]:
+        alpha = weights_of(cached, replace(scheme, rule="best"), oof)
     P = blended(test, alpha)
     if scheme.blend_temperature and P.shape[1] > 1:
         P = apply_temperature(P, fit_temperature(blended(oof, alpha), cached.target))
@@ -247,15 +251,21 @@ def run_scheme(cached: Cached, scheme: Scheme) -> dict[str, Any]:
     return {
         "scheme": scheme.name,
         **measures(P, cached.cell.target_test),
-        "cv_risk": float(honest.mean()),
-        "gain": gain,
-        "gain_error": error,
+        **judged,
         "cv_optimised": float(row_losses(oof, cached.target, alpha, scheme.loss).mean()),
         "test_risk": float(row_losses(test, cached.cell.target_test, alpha, scheme.loss).mean()),
         "support": len(support),
         "weight_2": float(sum(a for name, a in zip(names, alpha) if name in STACKERS)),
         "seconds": spent(cached, [n for n in names if n not in STACKERS], needed),
     }
+
+
+def judge(cached: Cached, scheme: Scheme, oof: np.ndarray) -> dict[str, float]:
+    """Risk of the blend with weights learnt without each row's fold, and its gain over the specialist so picked."""
+    scored = partial(honest_risk, oof, cached.target, cached.fold, loss=scheme.loss)
+    honest = scored(rule=scheme.rule)
+    gain, error = paired(scored(rule="best"), honest)
+    return {"cv_risk": float(honest.mean()), "gain": gain, "gain_error": error}
 
 
 def paired(reference: np.ndarray, losses: np.ndarray) -> tuple[float, float]:
@@ -330,10 +340,11 @@ BASE: dict[str, dict[str, Any]] = {
 def schemes(task: str) -> list[tuple[str, Scheme]]:
     """(axis, scheme) pairs: the default, and along each axis one thing changed."""
     default = tuple(s.name for s in named("default", task).level(1))
-    every = tuple(every_row(task).names)
+    every = every_row(task).level(1).names
     base = Scheme("default", default, **BASE[task])
-    paper = Scheme("paper", tuple(PAPER[task].names))
-    table = [("method", base), ("method", paper)]
+    judged = replace(base, guard=-np.inf)  # judged against its best specialist, and kept whatever the verdict
+    paper = Scheme("paper", tuple(PAPER[task].names), guard=-np.inf)
+    table = [("method", judged), ("method", paper)]
     table += [
         ("library", replace(base, name="paper", rows=paper.rows)),
         ("library", replace(base, name="all", rows=every)),
@@ -363,9 +374,12 @@ def evaluate_cell(cached: Cached) -> tuple[list[dict[str, Any]], list[dict[str, 
     """Lines of the two tables: schemes, and specialists alone."""
     task = cached.cell.of.task
     where = {"dataset": cached.cell.of.name, "seed": cached.cell.seed, "task": task, "kind": cached.cell.of.kind}
-    lines = [where | {"axis": axis} | run_scheme(cached, scheme) for axis, scheme in schemes(task)]
+    possible = [(axis, scheme) for axis, scheme in schemes(task) if cached.has(scheme.rows)]
+    lines = [where | {"axis": axis} | run_scheme(cached, scheme) for axis, scheme in possible]
     base = schemes(task)[0][1]
     for name, rows in (("default", base.rows), ("paper", tuple(PAPER[task].names))):
+        if not cached.has(rows):
+            continue
         stacking = sklearn_stacking(cached, rows)
         lines.append(where | {"axis": "peer"} | stacking | {"scheme": f"scikit-learn stacking, {name} rows"})
     alone = single(cached, tuple(cached.names), "none")

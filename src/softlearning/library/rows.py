@@ -32,6 +32,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from softlearning.library.learners import CapCategories, CodesToFrame, PlattSVC, ScaledTarget
 from softlearning.library.specialist import Shape
+from softlearning.library.stackers import LogPool
 
 SMALL = 2_000  # rows up to which the paper grows 100 trees, and above which 200
 
@@ -223,6 +224,10 @@ def elastic_net_cv(shape: Shape):
 def gaussian_process(shape: Shape):
     kernel = ConstantKernel() * RBF(shape.columns**0.5) + WhiteKernel()
     return GaussianProcessRegressor(kernel, normalize_y=True, random_state=0)
+
+
+def log_pool(shape: Shape):
+    return LogPool(shape.outputs)
 
 
 def dummy(shape: Shape):
