@@ -1,0 +1,75 @@
+"""The page: one file, from the table alone, safe to open, the same content in both formats."""
+
+import re
+
+import pandas as pd
+import pytest
+
+from softlearning.bench.report import markdown_table, over_seeds, page, report_suite
+from softlearning.bench.summary import summarise
+from tests.bench.fake import fake_cells
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("run")
+    cells = fake_cells()
+    cells.loc[0, ["status", "reason"]] = ["failed", "MemoryError: <script>alert(1)</script> | pipe"]
+    cells.to_csv(folder / "results.csv", index=False)
+    report_suite(folder)
+    return folder
+
+
+def test_the_page_is_one_file_that_loads_nothing(folder):
+    html = (folder / "report.html").read_text()
+    sources = re.findall(r'(?:src|href)="([^"]{0,12})', html)
+    assert sources
+    assert all(source.startswith(("data:image", "#")) for source in sources)
+
+
+def test_what_a_failure_says_is_escaped(folder):
+    html = (folder / "report.html").read_text()
+    assert "<script>" not in html
+    assert "&lt;script&gt;" in html
+
+
+def test_both_formats_have_the_same_sections(folder):
+    markdown = re.findall(r"^## (.*)$", (folder / "report.md").read_text(), re.MULTILINE)
+    html = re.findall(r"<h2>(.*?)</h2>", (folder / "report.html").read_text())
+    assert [title.replace("&#39;", "'") for title in html] == markdown
+    assert {"Goals of this project", "The ledger of claims", "What each change adds", "Not run"} <= set(markdown)
+
+
+def test_every_figure_of_the_markdown_exists(folder):
+    for file in re.findall(r"\]\((figures/.*?)\)", (folder / "report.md").read_text()):
+        assert (folder / file).exists()
+
+
+def test_a_pipe_does_not_break_a_table(folder):
+    lines = [line for line in (folder / "report.md").read_text().splitlines() if line.startswith("| A01_iris")]
+    assert lines
+    assert "\\| pipe" in lines[0]
+
+
+def test_a_folder_without_results_is_refused(tmp_path):
+    with pytest.raises(ValueError, match="run the benchmark first"):
+        report_suite(tmp_path)
+
+
+def test_many_seeds_get_a_section_of_their_own():
+    cells = fake_cells(["A02_wine", "C10_tiny_regression"])
+    assert over_seeds(summarise(cells)) is None
+    more = pd.concat([cells, cells.assign(seed=43)], ignore_index=True)
+    section = over_seeds(summarise(more))
+    assert section.table["standard deviation over seeds"].eq(0).all()
+
+
+def test_a_run_of_one_method_has_a_page():
+    cells = fake_cells(["A02_wine"])
+    titles = [section.title for section in page(summarise(cells[cells["method"] == "CatBoost"]), [])]
+    assert titles[0] == "What was run"
+    assert "Goals of this project" not in titles
+
+
+def test_a_markdown_table_has_a_line_a_row():
+    assert markdown_table(pd.DataFrame({"a": [1], "b": ["x|y"]})) == ["| a | b |", "| --- | --- |", "| 1 | x\\|y |"]
