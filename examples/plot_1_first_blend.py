@@ -8,13 +8,13 @@ Fit a blend, read who got weight and why to believe it, and predict with a doubt
 # %%
 # Two lines fit a library of specialists and the best convex combination of them. ``library="fast"`` keeps this page
 # quick; leave it out for the full library.
-from sklearn.datasets import load_breast_cancer
+from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
 from softlearning import SoftClassifier
 
-X, y = load_breast_cancer(return_X_y=True, as_frame=True)
-X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=0)
+X, y = load_digits(return_X_y=True)
+X_train, X_test, y_train, y_test = train_test_split(X, y, train_size=700, random_state=0)
 model = SoftClassifier(library="fast").fit(X_train, y_train)
 
 # %%

@@ -179,7 +179,7 @@ class SoftLearning(BaseEstimator):
         return P * alpha[:, None]
 
     def disagreement(self, X) -> np.ndarray:
-        """V(x) = sum of alpha_k |f_k(x) - f(x)|^2: how far the specialists lie apart on each row."""
+        """``V(x) = sum of alpha_k |f_k(x) - f(x)|^2``: how far the specialists lie apart on each row."""
         return disagreement(*self._tensor(X))
 
     # -- to keep and to show ------------------------------------------------------------------------------------------

@@ -1,0 +1,54 @@
+"""Sphinx: `make docs`."""
+
+from softlearning import __version__
+
+project = "softlearning"
+author = "the softlearning developers"
+copyright = "2026, the softlearning developers"
+release = version = __version__
+
+extensions = [
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "numpydoc",
+    "sphinx_gallery.gen_gallery",
+]
+exclude_patterns = ["_build", "study.md"]
+html_theme = "pydata_sphinx_theme"
+html_title = "softlearning"
+html_theme_options = {"show_prev_next": False, "navigation_with_keys": False}
+html_show_sourcelink = False
+numpydoc_show_class_members = False
+autodoc_member_order = "bysource"
+suppress_warnings = ["config.cache"]
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples",
+    "gallery_dirs": "examples",
+    "filename_pattern": "plot_",
+    "download_all_examples": False,
+    "show_signature": False,
+    "remove_config_comments": True,
+}
+
+
+def write_claim_pages() -> None:
+    """One page a statement of the paper: its verdict is the docstring of its test file, its evidence the tests."""
+    import ast
+    from pathlib import Path
+
+    here = Path(__file__).parent
+    folder = here / "claims"
+    folder.mkdir(exist_ok=True)
+    for path in sorted((here.parent / "tests" / "claims").glob("test_*.py")):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        statement, _, verdict = (ast.get_docstring(tree) or path.stem).partition("\n\n")
+        title = path.stem.removeprefix("test_").replace("_", " ").capitalize()
+        tests = [node.name for node in tree.body if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")]
+        evidence = "\n".join(f"- {name.removeprefix('test_').replace('_', ' ')}" for name in tests)
+        words = "\n".join(f"    {line}" for line in f"{statement}\n\n{verdict}".splitlines())
+        page = f"{title}\n{'=' * len(title)}\n\n.. code-block:: text\n\n{words}\n\n"
+        page += f"Tested by ``tests/claims/{path.name}``:\n\n{evidence}\n"
+        (folder / f"{path.stem.removeprefix('test_')}.rst").write_text(page, encoding="utf-8")
+
+
+write_claim_pages()
