@@ -5,10 +5,12 @@ import multiprocessing
 import os
 import pickle
 import re
+import resource
 import signal
 import stat
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import warnings
@@ -213,6 +215,22 @@ def test_scratch_is_private_and_gone_at_the_end(rng):
     assert not os.path.exists(scratch.folder)
 
 
+def test_without_room_for_files_the_data_travel_with_the_tasks(rng, monkeypatch):
+    X = rng.normal(size=(200, 3))
+    with Scratch(shared=True) as scratch:
+        soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+        try:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (100, hard))
+            handle = scratch.share(X)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        [outcome] = run([Task("a", 0, double, (handle, [0, 1]))], isolate=True)
+    np.testing.assert_array_equal(outcome.value["prediction"], 2 * X[:2])
+    monkeypatch.setattr(tempfile, "tempdir", "/proc/no/such/folder")
+    with Scratch(shared=True) as scratch:
+        np.testing.assert_array_equal(scratch.share(X).load(), X)
+
+
 # ------------------------------------------------------------------------------------------------- nothing stays
 
 
@@ -376,6 +394,14 @@ def test_on_a_joblib_backend_a_task_that_kills_its_worker_fails_alone():
         outcomes = run(tasks)
     assert [type(o) for o in outcomes] == [Outcome, Failure] + [Outcome] * 4
     assert outcomes[1].error == "the process was ended by SIGKILL"
+
+
+def test_on_a_joblib_backend_a_task_that_cannot_be_sent_fails_alone():
+    tasks = [Task("a", i, grown, (i,)) for i in range(3)] + [Task("stuck", 0, grown, (threading.Lock(),))]
+    with joblib.parallel_config("loky", n_jobs=2):
+        outcomes = run(tasks)
+    assert [type(o) for o in outcomes] == [Outcome] * 3 + [Failure]
+    assert outcomes[3].error.startswith("cannot be sent to another process: TypeError")
 
 
 def test_the_callers_number_of_cores_counts():

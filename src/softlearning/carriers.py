@@ -17,6 +17,7 @@ from multiprocessing.connection import wait
 from pathlib import Path
 from typing import Any
 
+import cloudpickle
 import numpy as np
 import psutil
 from joblib import Parallel, delayed
@@ -231,13 +232,25 @@ def carry_joblib(desk: Desk, n_jobs: int | None, isolate: bool) -> Answers:
             return
         except Exception as error:
             reason, isolate, in_vain = say(error), True, in_vain + 1
-            for position in sent:
-                desk.again(position)
+            for position in sorted(sent):
+                if problem := cannot_be_sent(desk.tasks[position]):
+                    yield position, desk.tasks[position].failed(problem)
+                else:
+                    desk.again(position)
         except BaseException:
             end_joblib()
             raise
     while (position := desk.next()) is not None:
         yield position, desk.tasks[position].failed(f"workers are lost again and again: {reason}")
+
+
+def cannot_be_sent(task: Task) -> str:
+    """Why a task cannot travel to another process; empty when it can."""
+    try:
+        cloudpickle.dumps(task)
+    except Exception as error:
+        return f"cannot be sent to another process: {say(error)}"
+    return ""
 
 
 def calls(desk: Desk, isolate: bool, sent: set[int]) -> Iterator[Any]:

@@ -257,6 +257,8 @@ def hire(function: Callable, args: tuple, *, tag: Any, limit: float | None, memo
 
     `limit` in seconds, `memory` in bytes beyond what the process starts with. Raises what pickling raises.
     """
+    if not hasattr(os, "memfd_create"):
+        raise CannotStart("disposable processes need Linux")
     call_bytes = cloudpickle.dumps((function, args))
     job = cloudpickle.dumps((list(sys.path), list(sys.argv), os.getcwd(), limit, memory, call_bytes))
     status, theirs = socket.socketpair()

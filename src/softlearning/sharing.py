@@ -7,6 +7,7 @@ other processes, in one file of a private folder. There the large buffers lie ou
 
 from __future__ import annotations
 
+import contextlib
 import mmap
 import os
 import shutil
@@ -60,7 +61,8 @@ class Scratch:
 
     def __enter__(self) -> Scratch:
         if self.shared:
-            self.folder = tempfile.mkdtemp(prefix=TOKEN)  # readable by its owner alone
+            with contextlib.suppress(OSError):  # no room, no rights: then the data travel with each task
+                self.folder = tempfile.mkdtemp(prefix=TOKEN)  # readable by its owner alone
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -70,13 +72,22 @@ class Scratch:
     def share(self, data: Any) -> Shared:
         if not self.folder:
             return Shared(held=data)
-        skeleton, buffers = dismantle(data)
         path = os.path.join(self.folder, f"{self.count}.bin")
         self.count += 1
-        with open(path, "wb") as file:
-            spans = [write_aligned(file, buffer) for buffer in buffers]
-            file.write(b"\0")  # an empty file cannot be mapped
-        return Shared(path=path, skeleton=skeleton, spans=tuple(spans))
+        try:
+            return written(data, path)
+        except OSError:  # the disk is full
+            with contextlib.suppress(OSError):
+                os.truncate(path, 0)
+            return Shared(held=data)
+
+
+def written(data: Any, path: str) -> Shared:
+    skeleton, buffers = dismantle(data)
+    with open(path, "wb") as file:
+        spans = [write_aligned(file, buffer) for buffer in buffers]
+        file.write(b"\0")  # an empty file cannot be mapped
+    return Shared(path=path, skeleton=skeleton, spans=tuple(spans))
 
 
 def dismantle(data: Any) -> tuple[bytes, list[memoryview]]:

@@ -182,9 +182,10 @@ class Desk:
         """Seconds for a task that starts now. While others wait it may take half of what remains: a task that hangs
         must not cost the others their turn."""
         task, remaining = self.tasks[position], self.limits.remaining()
+        with self.lock:
+            planned = FOREVER if self.plan is None else self.plan.allowance(task.specialist, remaining)
         least = min(remaining / 2 if self.waiting else remaining, FOREVER if task.limit is None else task.limit)
-        if self.plan is not None:
-            least = min(least, self.plan.allowance(task.specialist, remaining))
+        least = min(least, planned)
         return None if least == FOREVER else max(least, 0.05)
 
     def again(self, position: int) -> None:
@@ -193,12 +194,13 @@ class Desk:
 
     def accept(self, position: int, answer: Outcome | Failure) -> None:
         task = self.tasks[position]
-        self.answered[position] = answer
-        if isinstance(answer, Failure):
-            self._lose(task.specialist, f"not begun: fold {task.fold} failed")
-            return self._tell("failed", task, answer.seconds, answer.error)
-        if self.plan is not None:
-            self.plan.note(task.specialist, answer.seconds)
+        with self.lock:
+            self.answered[position] = answer
+            if isinstance(answer, Failure):
+                self._lose(task.specialist, f"not begun: fold {task.fold} failed")
+                return self._tell("failed", task, answer.seconds, answer.error)
+            if self.plan is not None:
+                self.plan.note(task.specialist, answer.seconds)
         if self.store is not None:
             self.store.put(task, answer.value)
         self._tell("finished", task, answer.seconds)
