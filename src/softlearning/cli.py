@@ -270,7 +270,9 @@ def serve(context, model, host, port):
     with plain_errors(context):
         from softlearning.serve import serve_model
 
-        serve_model(_load(model), host=host, port=port)
+        fitted = _load(model)
+        click.echo(f"POST rows to http://{host}:{port}/predict; /openapi.json says how. Stop with Ctrl-C.")
+        serve_model(fitted, host=host, port=port)
 
 
 # -- what the user typed ----------------------------------------------------------------------------------------------
