@@ -30,6 +30,7 @@ from softlearning.learned import Learned, failure_table, honest_blend, judge, le
 from softlearning.library import Library, as_rows, every_row, resolve
 from softlearning.store import Store
 from softlearning.tables import admit, describe, is_table, understand
+from softlearning.threads import one_thread
 from softlearning.weights import Solution, solve_weights
 
 LOSSES = ("squared", "log")
@@ -60,7 +61,8 @@ class SoftLearning(BaseEstimator):
         """
         self._forget()
         try:
-            return self._fit(X, y, sample_weight, groups)
+            with one_thread:  # tasks bring their own parallelism
+                return self._fit(X, y, sample_weight, groups)
         except BaseException:
             self._forget()  # a failed fit leaves nothing that could be taken for a model
             raise
@@ -167,7 +169,8 @@ class SoftLearning(BaseEstimator):
         table = self._admit(X)
         if not table.shape[0]:
             return np.empty((0, len(names), self._learned.team.classes)), alpha
-        return predict_members(self._learned.team, names, table), alpha
+        with one_thread:
+            return predict_members(self._learned.team, names, table), alpha
 
     def specialist_predictions(self, X) -> np.ndarray:
         """Predictions (n, K', C) of the specialists with weight, in the order of `specialists_`."""
@@ -241,7 +244,8 @@ class SoftLearning(BaseEstimator):
         if missing and data.X is None:
             raise ValueError(f"{', '.join(missing)} would have to be fitted: pass the training data, X= and y=")
         team = earlier._learned.team.without_readers(known.library) if self.refit else None
-        return self._learn(library, data, known.splits, self._resources(time.monotonic()), known=known, team=team)
+        with one_thread:
+            return self._learn(library, data, known.splits, self._resources(time.monotonic()), known=known, team=team)
 
     def _same_data(self, X, y) -> Data:
         """The training data given again, refused where they are others; without them the target alone."""
