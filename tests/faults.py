@@ -6,6 +6,7 @@ a fit on all `rows` is the refit. Kinds that only do harm around them raise afte
 and the right model is always the one without the specialist.
 """
 
+import contextlib
 import ctypes
 import os
 import signal
@@ -24,10 +25,20 @@ from threadpoolctl import threadpool_limits
 from softlearning import crew
 
 
+def of_joblib(process):
+    """Workers that joblib keeps for the next call, and its helper."""
+    with contextlib.suppress(psutil.NoSuchProcess):
+        return any(name in " ".join(process.cmdline()) for name in ("loky", "resource_tracker"))
+    return True
+
+
 def processes_left():
     """Processes that the package left running below this one, a moment later; its office and a branch may stay."""
     for _ in range(100):
-        below = psutil.Process().children(recursive=True)
+        own = [p for p in psutil.Process().children() if not of_joblib(p)]
+        below = own.copy()
+        with contextlib.suppress(psutil.NoSuchProcess):
+            below += [p for child in own for p in child.children(recursive=True)]
         kept = (crew._office is not None) + (crew._branch is not None)
         sleepers = [p for p in psutil.process_iter(["cmdline"]) if p.info["cmdline"] == ["sleep", "1000"]]
         if len(below) <= kept and not sleepers:
