@@ -29,6 +29,7 @@ from softlearning.tables import admit, understand
 
 TEST_SHARE = 0.2
 LAST_ROW = "dummy"  # the row that is fitted last: a cell that has it is whole
+OTHER_FOLDS = (3, 10)  # numbers of folds that the study compares with the paper's rule
 MODEL_SEED = 42  # folds and specialists; the seed of a cell draws and splits the table
 
 
@@ -127,7 +128,7 @@ def fit(cache: Path, sets: str, seeds: int | None, names: str, cv: int | None) -
 @click.option("--sets", default="", help="names, by comma; all by default")
 def evaluate(cache: Path, results: Path, sets: str) -> None:
     """Every scheme on every cell that is cached whole; cells that the results already have are kept as they are."""
-    from softlearning.bench.study_schemes import evaluate_cell, open_cached
+    from softlearning.bench.study_schemes import evaluate_cell, open_cached, other_folds
 
     files = {name: results / f"study_{name}.csv" for name in ("schemes", "specialists")}
     tables = {name: pd.read_csv(path) if path.exists() else pd.DataFrame() for name, path in files.items()}
@@ -139,10 +140,28 @@ def evaluate(cache: Path, results: Path, sets: str) -> None:
         ):
             continue
         begin = time.process_time()
-        for name, lines in zip(files, evaluate_cell(open_cached(open_cell(of, seed), folder))):
+        schemes, singles = evaluate_cell(open_cached(open_cell(of, seed), folder))
+        others = [(cv, cache / f"{folder.name}-cv{cv}") for cv in OTHER_FOLDS]
+        for cv, other in others:
+            if (other / f"{LAST_ROW}.npz").exists():
+                schemes.append(other_folds(open_cached(open_cell(of, seed, cv), other), cv))
+        for name, lines in zip(files, (schemes, singles)):
             tables[name] = pd.concat([tables[name], pd.DataFrame(lines)], ignore_index=True)
             tables[name].to_csv(files[name], index=False, float_format="%.6g")
         click.echo(f"{folder.name}: {time.process_time() - begin:.0f} CPU seconds")
+
+
+@main.command()
+@click.argument("results", type=click.Path(path_type=Path, exists=True))
+@click.argument("docs", type=click.Path(path_type=Path, exists=True))
+def report(results: Path, docs: Path) -> None:
+    """Fill the tables of study.md and draw its figures."""
+    from softlearning.bench.study_report import blocks, draw, fill
+
+    schemes, specialists = (pd.read_csv(results / f"study_{name}.csv") for name in ("schemes", "specialists"))
+    page = docs / "study.md"
+    page.write_text(fill(page.read_text(), blocks(schemes, specialists)))
+    draw(schemes, specialists, docs / "figures")
 
 
 if __name__ == "__main__":

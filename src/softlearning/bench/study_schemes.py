@@ -240,9 +240,11 @@ def run_scheme(cached: Cached, scheme: Scheme) -> dict[str, Any]:
     """One line of results: the measures on the test part, the seconds of the whole fit."""
     names, oof, test, read = tensors(cached, scheme)
     alpha = weights_of(cached, scheme, oof)
-    judged = {} if scheme.guard is None else judge(cached, scheme, oof)
-    if judged and judged["gain"] < scheme.guard * judged["gain_error"]:
-        alpha = weights_of(cached, replace(scheme, rule="best"), oof)
+    judged = {}
+    if scheme.guard is not None:
+        judged = judge(cached, scheme, oof)
+        if judged["gain"] < scheme.guard * judged["gain_error"]:
+            alpha = weights_of(cached, replace(scheme, rule="best"), oof)
     P = blended(test, alpha)
     if scheme.blend_temperature and P.shape[1] > 1:
         P = apply_temperature(P, fit_temperature(blended(oof, alpha), cached.target))
@@ -332,7 +334,13 @@ def sklearn_stacking(cached: Cached, rows: tuple[str, ...]) -> dict[str, Any]:
 # -- the table of schemes ---------------------------------------------------------------------------------------------
 
 BASE: dict[str, dict[str, Any]] = {
-    "classification": {"calibrate": "shrunk_20", "level_2": ("log_pool",), "reads": "support", "rule": "guarded"},
+    "classification": {
+        "calibrate": "shrunk_20",
+        "level_2": ("log_pool",),
+        "reads": "support",
+        "rule": "guarded",
+        "loss": "log",
+    },
     "regression": {"rule": "guarded"},
 }
 
@@ -362,6 +370,8 @@ def schemes(task: str) -> list[tuple[str, Scheme]]:
         table += [("calibrate", replace(base, name=how, calibrate=how)) for how in TEMPERATURES]
         table += [("calibrate", replace(base, name="specialists and blend", blend_temperature=True))]
         table += [("calibrate", replace(base, name="blend", calibrate="none", blend_temperature=True))]
+        both = ("log_pool", "logistic_.01")
+        table += [("level 2", replace(base, name=" and ".join(both), level_2=both))]
         table += [("loss", replace(base, name=loss, loss=loss)) for loss in ("squared", "log")]
     return table
 
@@ -372,8 +382,7 @@ def minus(rows: tuple[str, ...], row: str) -> tuple[str, ...]:
 
 def evaluate_cell(cached: Cached) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Lines of the two tables: schemes, and specialists alone."""
-    task = cached.cell.of.task
-    where = {"dataset": cached.cell.of.name, "seed": cached.cell.seed, "task": task, "kind": cached.cell.of.kind}
+    task, where = cached.cell.of.task, place(cached.cell)
     possible = [(axis, scheme) for axis, scheme in schemes(task) if cached.has(scheme.rows)]
     lines = [where | {"axis": axis} | run_scheme(cached, scheme) for axis, scheme in possible]
     base = schemes(task)[0][1]
@@ -389,8 +398,26 @@ def evaluate_cell(cached: Cached) -> tuple[list[dict[str, Any]], list[dict[str, 
     return lines, singles + failed
 
 
+def place(cell: Cell) -> dict[str, Any]:
+    """The columns that say which cell a line is about."""
+    X = cell.data.X
+    size = {"rows": cell.data.rows, "columns": X.shape[1], "classes": cell.data.classes}
+    return {"dataset": cell.of.name, "seed": cell.seed, "task": cell.of.task, "kind": cell.of.kind} | size
+
+
+def other_folds(cached: Cached, cv: int) -> dict[str, Any]:
+    """The default scheme on another number of folds."""
+    base = schemes(cached.cell.of.task)[0][1]
+    return place(cached.cell) | {"axis": "folds"} | run_scheme(cached, base) | {"scheme": f"{cv} folds"}
+
+
 def picks(alone: list[dict[str, Any]], rows: tuple[str, ...]) -> list[dict[str, Any]]:
     """The best specialist with hindsight (least loss on the test part) and by cross-validation (least squared risk)."""
     known = [line for line in alone if line["specialist"] in rows]
     hindsight, picked = min(known, key=lambda line: line["loss"]), min(known, key=lambda line: line["cv_risk"])
-    return [{**hindsight, "scheme": "best with hindsight"}, {**picked, "scheme": "picked by cross-validation"}]
+    best_score = max(known, key=lambda line: line["score"])
+    return [
+        {**hindsight, "scheme": "best with hindsight"},
+        {**best_score, "scheme": "best score with hindsight"},
+        {**picked, "scheme": "picked by cross-validation"},
+    ]

@@ -25,7 +25,7 @@ C, R = "classification", "regression"
 
 @dataclass(frozen=True)
 class StudySet:
-    """One table of the study; `load(seed)` gives X and y, `kind` is "real" or "generated"."""
+    """One table of the study; `load(seed)` gives X and y, `kind` is "real", "generated" or a "family" of the paper."""
 
     name: str
     task: str
@@ -102,6 +102,10 @@ SETS = (
     StudySet("penguins", C, partial(messy, "penguins.csv", "species"), FIVE),
     StudySet("diabetes", R, partial(shipped, datasets.load_diabetes), FIVE),
     StudySet("auto_mpg", R, partial(messy, "auto_mpg.csv", "mpg"), FIVE),
+    StudySet("B18_tiny_100", C, partial(of_paper, "B18"), FIVE, "family"),
+    StudySet("C10_tiny_regression", R, partial(of_paper, "C10"), FIVE, "family"),
+    StudySet("C06_materials", R, partial(of_paper, "C06"), FIVE, "family"),
+    StudySet("B13_drug_response", C, partial(of_paper, "B13"), FIVE, "family"),
     StudySet("breast_cancer", C, partial(shipped, datasets.load_breast_cancer), FIVE),
     StudySet("titanic", C, partial(messy, "titanic.csv", "Survived"), FIVE),
     StudySet("california_2000", R, partial(california, 2_000), FIVE),
@@ -109,9 +113,12 @@ SETS = (
     StudySet("friedman1", R, friedman, THREE, "generated"),
     StudySet("covertype_2000", C, partial(covertype, 2_000), THREE),
     StudySet("digits", C, partial(shipped, datasets.load_digits), THREE),
+    StudySet("B06_noisy_moons", C, partial(of_paper, "B06"), TWO, "family"),
+    StudySet("B07_circles", C, partial(of_paper, "B07"), TWO, "family"),
+    StudySet("B12_sensor_anomaly", C, partial(of_paper, "B12"), TWO, "family"),
     StudySet("mc4", C, partial(overlapping, 4_000, 40, 4), TWO, "generated"),
     StudySet("sparse", R, sparse_linear, TWO, "generated"),
-    StudySet("newsgroups", C, partial(of_paper, "A09"), ONE),
+    StudySet("newsgroups", C, partial(of_paper, "A08"), ONE),
     StudySet("california_8000", R, partial(california, 8_000), ONE),
     StudySet("covertype_8000", C, partial(covertype, 8_000), ONE),
     StudySet("mc5", C, partial(overlapping, 8_000, 50, 5), ONE, "generated"),
