@@ -1,0 +1,69 @@
+"""Theorem 7 (S7), uncertainty and error: E[V | wrong] > E[V | right] for diverse specialists better than
+chance.
+
+Verdict: fails as stated. Usual on real data, but the hypotheses do not imply it: where specialists share
+a blind spot they agree and are wrong, V is 0 there, and positive where they argue and the blend is right.
+It holds when errors are made where specialists disagree, that is when their errors are not too strongly
+correlated.
+"""
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_breast_cancer, load_digits, load_wine, make_classification
+
+from softlearning.estimators import SoftClassifier
+from softlearning.insight.disagreement import blend, compare_doubts, disagreement
+from softlearning.insight.diversity import ambiguity_decomposition
+
+VERDICT = "fails as stated"
+CONDITION = "true when the specialists' errors are not shared: where all are wrong together, V is small"
+
+
+def shared_blind_spot():
+    """10 rows, 2 classes: on 3 both specialists are wrong, on 1 the lighter one is, on 6 both are right."""
+    truth = np.eye(2)[np.zeros(10, dtype=int)]
+    first, second = np.repeat([1, 0, 0], [3, 1, 6]), np.repeat([1, 1, 0], [3, 1, 6])
+    return np.stack([np.eye(2)[first], np.eye(2)[second]], axis=1), np.array([0.6, 0.4]), truth
+
+
+def test_counter_example_with_every_hypothesis_satisfied():
+    P, alpha, truth = shared_blind_spot()
+    right = (P.argmax(axis=2) == 0).mean(axis=0)
+    assert (right > 1 / 2).all()  # each specialist better than chance
+    assert ambiguity_decomposition(P, truth, alpha).ambiguity > 0  # diversity is positive
+    wrong = blend(P, alpha).argmax(axis=1) != 0
+    V = disagreement(P, alpha)
+    assert V[wrong].mean() == 0
+    assert V[~wrong].mean() > 0
+
+
+REAL = {
+    "digits": lambda: tuple(a[:900] for a in load_digits(return_X_y=True)),
+    "wine": lambda: load_wine(return_X_y=True),
+    "breast_cancer": lambda: load_breast_cancer(return_X_y=True),
+    "overlap": lambda: make_classification(800, 12, n_informative=6, n_classes=3, random_state=0),
+}
+
+
+def doubts(name):
+    X, y = REAL[name]()
+    half = len(y) // 2
+    order = np.random.default_rng(0).permutation(len(y))
+    train, test = order[:half], order[half:]
+    library = ["logistic", "naive_bayes", "knn_15", "decision_tree"]
+    model = SoftClassifier(library=library, rule="simplex", loss="squared").fit(X[train], y[train])
+    P, names = model.specialist_predictions(X[test]), list(model.specialists_)
+    return {d.name: d for d in compare_doubts(P, model.weights_[names].to_numpy(), np.eye(y.max() + 1)[y[test]])}
+
+
+@pytest.mark.parametrize("name", REAL)
+def test_on_held_out_real_rows_disagreement_is_larger_where_the_blend_is_wrong(name):
+    found = doubts(name)["disagreement"]
+    assert found.mean_wrong > found.mean_right
+    assert found.auc > 0.55
+
+
+def test_the_largest_probability_finds_errors_at_least_as_well_as_disagreement():
+    for name in ("digits", "breast_cancer", "overlap"):
+        found = doubts(name)
+        assert found["max_probability"].auc > found["disagreement"].auc - 0.02
