@@ -25,6 +25,7 @@ from scipy import sparse
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from softlearning.execution import Failure, Outcome, Scratch, Task, cores, elsewhere, run
+from softlearning.library import Shape, every_row
 from tests.faults import processes_left
 
 WAYS = {"here": {}, "crew of one": {"isolate": True}, "crew of two": {"n_jobs": 2}}
@@ -229,6 +230,24 @@ def test_without_room_for_files_the_data_travel_with_the_tasks(rng, monkeypatch)
     monkeypatch.setattr(tempfile, "tempdir", "/proc/no/such/folder")
     with Scratch(shared=True) as scratch:
         np.testing.assert_array_equal(scratch.share(X).load(), X)
+
+
+def threads_of_a_fit(row, task):
+    """How many threads a specialist of the library starts."""
+    X = np.random.default_rng(0).normal(size=(300, 5))
+    y = X[:, 0] > 0 if task == "classification" else X[:, 0]
+    before = len(os.listdir("/proc/self/task"))
+    row.make(Shape(task, 300, 5, classes=2, rarest=100)).fit(X, y).predict(X)
+    return {"threads": float(len(os.listdir("/proc/self/task")) - before)}
+
+
+@pytest.mark.parametrize("task", ["classification", "regression"])
+def test_no_row_of_the_library_takes_more_cores_than_its_own(task):
+    """Each on the one thread it has; CatBoost starts a second, which sleeps."""
+    names = ("random_forest", "hist_gradient_boosting", "lightgbm", "catboost", "mlp_small")
+    outcomes = run([Task(row.name, 0, threads_of_a_fit, (row, task)) for row in every_row(task)[names]], isolate=True)
+    threads = {o.specialist: o.value["threads"] for o in outcomes}
+    assert threads == dict.fromkeys(names, 0.0) | {"catboost": 1.0}
 
 
 # ------------------------------------------------------------------------------------------------- nothing stays
