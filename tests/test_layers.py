@@ -28,6 +28,7 @@ MATHEMATICS = {
 WORDS = {"", "messages", "insight"}
 DATA = {"tables", "cells", "containers", "reading", "prepare", "folds", "library"}
 WORK = {
+    "callbacks",
     "learned",
     "threads",
     "execution",

@@ -75,16 +75,7 @@ def refit(
     new = Library(tuple(s for s in chosen if s.name not in old))
     with Scratch(shared=elsewhere(resources.n_jobs, isolated(new, resources))) as scratch:
         source = Source(data, scratch)
-        tasks = [
-            Task(
-                s.name,
-                "refit",
-                fit_whole,
-                (prepared_work(s, source, "refit", crossed, data.live)[0],),
-                cost=s.cost,
-            )
-            for s in new
-        ]
+        tasks = [refit_task(s, source, crossed) for s in new]
         outcomes = run_tasks(tasks, new, resources)
     views = {} if known is None else dict(known.views)
     views |= {key_of(view, fold): fitted for (view, fold), fitted in source.views.items()}
@@ -95,6 +86,11 @@ def refit(
     seconds = seconds | {o.specialist: o.value["fit_seconds"] for o in good}
     failures = tuple(o for o in outcomes if isinstance(o, Failure))
     return replace(team, members={**old, **fresh}, seconds=seconds), failures
+
+
+def refit_task(s: Specialist, source: Source, crossed: CrossFit) -> Task:
+    work, _ = prepared_work(s, source, "refit", crossed, source.data.live)
+    return Task(s.name, "refit", fit_whole, (work,), cost=s.cost, family=s.family)
 
 
 def key_of(view: str, fold: int | str) -> str:
@@ -125,15 +121,19 @@ def assemble(chosen: Library, crossed: CrossFit, classes: int, views: dict[str, 
 def fold_team(names, crossed: CrossFit, classes: int) -> Team:
     """The team whose members are the models of the folds, to be averaged: no refit."""
     chosen = crossed.library[needed(names, crossed.library)]
-    team = assemble(chosen, crossed, classes, {})
+    return with_fold_models(assemble(chosen, crossed, classes, {}), chosen.names, crossed)
+
+
+def with_fold_models(team: Team, names, crossed: CrossFit) -> Team:
+    """The same team, the named specialists standing in by their models of the folds."""
     views: dict[str, View | None] = {}
-    members: dict[str, tuple[Member, ...]] = dict.fromkeys(chosen.names, ())
+    members: dict[str, tuple[Member, ...]] = dict.fromkeys(names, ())
     for (name, fold), (model, view) in crossed.models.items():
         if name in members:
             key = "" if view is None else f"{name}/{fold}"
             views[key] = view
             members[name] += (Member(model, key),)
-    return replace(team, views=views, members=members)
+    return replace(team, views={**team.views, **views}, members={**team.members, **members})
 
 
 def predict_members(team: Team, names, X) -> np.ndarray:

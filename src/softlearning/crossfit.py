@@ -143,7 +143,8 @@ def cross_fit(
         source = Source(data, scratch)
         done = run_level(1, usable, source, done, resources, calibrate, keep)
         if not done.library:
-            done = run_level(1, Library((dummy_row(),)), source, done, resources, calibrate, keep)  # the last resort
+            late = replace(resources, deadline=None)  # the last resort takes no time, and there may be none left
+            done = run_level(1, Library((dummy_row(),)), source, done, late, calibrate, keep)
         done = run_level(2, with_readings(usable, done, data), source, done, resources, calibrate, keep)
     if not done.library:
         raise RuntimeError("no specialist finished: " + "; ".join(f"{f.specialist}: {f.error}" for f in done.failures))
@@ -189,14 +190,14 @@ def run_level(level: int, library: Library, source: Source, done: CrossFit, reso
     if not new:
         return done
     tasks = [
-        Task(s.name, fold, fit_and_predict, fold_work(s, source, fold, done, keep), cost=s.cost)
+        Task(s.name, fold, fit_and_predict, fold_work(s, source, fold, done, keep), cost=s.cost, family=s.family)
         for fold in range(len(done.splits))
         for s in new
     ]
-    return gather(done, new, run_tasks(tasks, Library(new), resources), source, calibrate)
+    return gather(done, new, run_tasks(tasks, Library(new), resources, refits=1), source, calibrate)
 
 
-def run_tasks(tasks: list[Task], library: Library, resources: Resources) -> list[Outcome | Failure]:
+def run_tasks(tasks: list[Task], library: Library, resources: Resources, refits: int = 0) -> list[Outcome | Failure]:
     return run(
         tasks,
         n_jobs=resources.n_jobs,
@@ -205,6 +206,7 @@ def run_tasks(tasks: list[Task], library: Library, resources: Resources) -> list
         isolate=isolated(library, resources),
         store=resources.store,
         watch=resources.watch,
+        refits=refits,
     )
 
 
@@ -311,8 +313,8 @@ def view_of(s: Specialist, data: Data) -> str:
 
 def gather(done: CrossFit, rows: tuple[Specialist, ...], outcomes, source: Source, calibrate: bool) -> CrossFit:
     """What is done, grown by the specialists all of whose folds finished; columns in the order of level and name."""
-    failures = tuple(o for o in outcomes if isinstance(o, Failure))
-    lost = {f.specialist for f in failures}
+    failures, left_out = told_apart([o for o in outcomes if isinstance(o, Failure)])
+    lost = {f.specialist for f in failures} | set(left_out)
     finished = [s for s in rows if s.name not in lost]
     good = [o for o in outcomes if o.specialist not in lost]
     oof = averaged([s.name for s in finished], good, done.splits, source.data)
@@ -327,9 +329,21 @@ def gather(done: CrossFit, rows: tuple[Specialist, ...], outcomes, source: Sourc
         temperature=np.concatenate([done.temperature, temperature]),
         seconds={**done.seconds, **spent(good)},
         failures=done.failures + failures,
+        left_out={**done.left_out, **left_out},
         models={**done.models, **kept_models(good, rows, source)},
     )
     return grown.only([s.name for s in sorted(library, key=lambda s: (s.level, s.name))])
+
+
+def told_apart(failures: list[Failure]) -> tuple[tuple[Failure, ...], dict[str, str]]:
+    """What failed, and what the time did not allow; tasks that were not begun because a sister failed say nothing."""
+    failed = tuple(f for f in failures if not f.error.startswith(("left out:", "not begun:")))
+    lost = {f.specialist for f in failed}
+    return failed, {f.specialist: reason_of(f) for f in failures if f.specialist not in lost}
+
+
+def reason_of(failure: Failure) -> str:
+    return failure.error.removeprefix("left out:").removeprefix("not begun:").strip()
 
 
 def averaged(names: list[str], outcomes, splits: list[Split], data: Data) -> np.ndarray:

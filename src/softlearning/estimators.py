@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
+from sklearn.callback import CallbackSupportMixin, with_callbacks
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
@@ -20,7 +21,8 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from softlearning.blend import fold_team, predict_members, refit
+from softlearning.blend import fold_team, predict_members, refit, with_fold_models
+from softlearning.callbacks import telling
 from softlearning.crossfit import CrossFit, Data, Resources, cross_fit
 from softlearning.folds import make_folds
 from softlearning.insight.conformal import calibrate_interval, calibrate_set, fit_scale, interval, predict_set
@@ -28,6 +30,7 @@ from softlearning.insight.disagreement import blend, disagreement, entropy, max_
 from softlearning.insight.selective import threshold_for_coverage, threshold_for_risk
 from softlearning.learned import Learned, failure_table, honest_blend, judge, leaderboard
 from softlearning.library import Library, as_rows, every_row, resolve
+from softlearning.progress import watching
 from softlearning.store import Store
 from softlearning.tables import admit, describe, is_table, understand
 from softlearning.threads import one_thread
@@ -36,11 +39,12 @@ from softlearning.weights import Solution, solve_weights
 LOSSES = ("squared", "log")
 
 
-class SoftLearning(BaseEstimator):
+class SoftLearning(CallbackSupportMixin, BaseEstimator):
     """What both estimators share; they differ in how they encode y and decode the blend."""
 
     _task: str
 
+    @with_callbacks
     def fit(self, X, y, *, sample_weight=None, groups=None):
         """Cross-fit the library, solve for the weights, refit what earned weight.
 
@@ -69,21 +73,28 @@ class SoftLearning(BaseEstimator):
 
     def _fit(self, X, y, sample_weight, groups):
         start = time.monotonic()
+        root = self._init_callback_context(max_subtasks=None, sequential_subtasks=False)
+        root.call_on_fit_task_begin(estimator=self, X=X, y=y)
         self._check_parameters()
         data = self._admit_training(X, y, sample_weight)
         library = resolve(self.library, self._task)
         stratify = self._task == "classification"
         splits = make_folds(self.cv, data.y, stratify=stratify, groups=groups, seed=data.seed, X=data.X, live=data.live)
-        return self._learn(library, data, splits, self._resources(start))
+        with watching(self.progress) as watch:
+            resources = replace(self._resources(start), watch=telling(self, root, watch))
+            self._learn(library, data, splits, resources)
+        root.call_on_fit_task_end(estimator=self, X=X, y=y)
+        return self
 
     def _learn(self, library: Library, data: Data, splits, resources, known=None, team=None):
         """Phases 1 to 3; `known` and `team` are what an earlier fit on the same data already has."""
-        calibrate, keep = self._calibrates(), not self.refit
+        calibrate, keep = self._calibrates(), not self.refit or self.time_limit is not None
         crossed = cross_fit(library, data, splits, resources, calibrate=calibrate, keep=keep, known=known)
         while True:
             solution = self._solve(crossed, data)
             team, failures = self._team(solution, crossed, data, resources, team)
             if not failures:
+                crossed = replace(crossed, models={})
                 return self._keep(Learned(library, crossed, solution, team, data.without_table()))
             rest = crossed.after_failed_refits(failures)
             crossed = cross_fit(library, data, splits, resources, calibrate=calibrate, known=rest)
@@ -98,9 +109,12 @@ class SoftLearning(BaseEstimator):
     def _team(self, solution: Solution, crossed: CrossFit, data: Data, resources, known):
         """The specialists with weight, fitted on all rows or as they were in the folds; and what failed."""
         chosen = [name for name, w in zip(crossed.library.names, solution.weights) if w > 0]
-        if self.refit:
-            return refit(chosen, crossed, data, resources, known=known)
-        return fold_team(chosen, crossed, data.classes), ()
+        if not self.refit:
+            return fold_team(chosen, crossed, data.classes), ()
+        team, failures = refit(chosen, crossed, data, resources, known=known)
+        if failures and self.time_limit is not None:  # kept for this: no time is left to refit without them
+            team, failures = with_fold_models(team, [f.specialist for f in failures], crossed), ()
+        return team, failures
 
     def _keep(self, learned: Learned):
         """The learned attributes, all derived from one record."""
