@@ -69,6 +69,7 @@ def test_a_misspelt_file_gets_the_nearest_name(run, flowers):
         (["--out", "nowhere/model"], "no folder nowhere"),
         (["--out", "model", "--report", "model"], "two different files"),
         (["--out", "model", "--kind", "Colour"], "COLUMN=KIND"),
+        (["--out", "model", "--kind", "Color=category"], "did you mean 'Colour'?"),
         (["--out", "model", "--group", "Species"], "different columns"),
         (["--out", "model", "--memory-limit", "much"], "500M"),
         (["--out", "model", "--time-limit", "-1"], "--time-limit"),
@@ -85,7 +86,6 @@ def test_what_cannot_work_is_refused_before_the_work(run, flowers, words, said):
     ("words", "said"),
     [
         (["--library", "fst"], "no specialist is called 'fst'"),
-        (["--library", "fast", "--kind", "Color=category"], "Colour"),
         (["--library", "fast", "--task", "regression"], "SoftClassifier"),
     ],
 )

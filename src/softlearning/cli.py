@@ -76,6 +76,8 @@ def fit(context, table, target, out, page, library, time_limit, memory_limit, jo
     with plain_errors(context):
         frame = _read(table)
         X, y, groups, row_weight = _split(frame, target, group, weight)
+        for name in told:
+            _column(X, name, "--kind")
         task, reason = _task(y, task)
         _print_understood(X, told, f"Target `{target}`: {task}{reason}")
         model = _fitted(task, settings, X, _labels(y, task), row_weight, groups)
@@ -254,7 +256,7 @@ def bench_report(context, folder):
     with plain_errors(context):
         from softlearning.bench.report import report_suite
 
-        report_suite(folder)
+        click.echo(f"Report: {report_suite(folder)}")
 
 
 # -- serve ------------------------------------------------------------------------------------------------------------

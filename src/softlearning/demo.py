@@ -53,21 +53,25 @@ def held_out(model, X_train, y_train, X_test, y_test) -> list[str]:
     best = model.recombine(rule="best", X=X_train, y=y_train)
     rivals = {"blend": model, f"best alone ({best.weights_.idxmax()})": best}
     rows = [judged(name, rival, X_test, y_test) for name, rival in rivals.items()]
-    p = model.predict_proba(X_test)
-    wrong = model.classes_[p.argmax(axis=1)] != y_test
-    sure = model.disagreement(X_test) <= np.median(model.disagreement(X_test))
     gain = rows[1][1] - rows[0][1]
     word = "The blend gains" if gain > 0 else "The blend does not gain here: it loses"
+    table = [("", "accuracy", "log loss"), *((name, f"{acc:.4f}", f"{loss:.4f}") for name, loss, acc in rows)]
     return [
         f"On the {len(y_test)} rows kept aside:",
-        *console.columns(
-            [("", "accuracy", "log loss"), *((name, f"{acc:.4f}", f"{loss:.4f}") for name, loss, acc in rows)],
-            right=(1, 2),
-        ),
+        *console.columns(table, right=(1, 2)),
         f"{word} {abs(gain):.4f} in log loss over its best member.",
-        f"Wrong: {wrong[sure].sum()} of {sure.sum()} where the specialists agree most, "
-        f"{wrong[~sure].sum()} of {(~sure).sum()} on the other half.",
+        *where_wrong(model, X_test, y_test),
     ]
+
+
+def where_wrong(model, X, y) -> list[str]:
+    """Errors where the specialists agree and where they do not."""
+    V, wrong = model.disagreement(X), model.predict(X) != y
+    sure = np.median(V) >= V
+    if sure.all():
+        return ["One specialist carries all the weight, so there is no disagreement to read."]
+    agree, apart = (f"{wrong[rows].sum()} of {rows.sum()}" for rows in (sure, ~sure))
+    return [f"Wrong: {agree} where the specialists agree most, {apart} on the other half."]
 
 
 def judged(name: str, model, X, y) -> tuple[str, float, float]:

@@ -37,7 +37,7 @@ def draw_figures(summary: Summary) -> dict[str, Figure]:
 
 
 def families(summary: Summary, title: str, about: str) -> Markup:
-    lines = [Bar(f["family"], f["weight"], shown=words.percent(f["weight"])) for f in summary["families"]]
+    lines = [Bar(f["family"], f["weight"], shown=f"{short(100 * f['weight'])} %") for f in summary["families"]]
     return svg.bars(lines, title, about)
 
 

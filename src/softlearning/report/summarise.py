@@ -66,7 +66,7 @@ def summarise_model(model, *, X=None, y=None, command: str | None = None) -> dic
         "calibration": curves.calibration(p, Y, weight) if classes else None,
         "confusion": curves.confusion(p, Y, classes) if classes else None,
         "residuals": None if classes else curves.residuals(p[:, 0], Y[:, 0]),
-        "doubt": curves.doubt(V, curves.row_errors(p, Y)),
+        "doubt": curves.doubt(V, curves.row_errors(p, Y)) if len(learned.support()) > 1 else None,
         "coverage": [] if few else curves.coverage(p, Y, V, fold, weight),
         "diversity": diversity(model),
         "importance": None if X is None or y is None else importance(model, X, y),

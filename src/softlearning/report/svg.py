@@ -269,7 +269,9 @@ def heat(names: Sequence[str], cells: Sequence[Sequence[float]], shown: Sequence
     K = len(names)
     side = min(44.0, (WIDTH - LABEL - 6) / max(K, 1))
     tall = max(side, 13.0)  # letters need so much
-    marks = [text(LABEL + side * (j + 0.5), 12, j + 1, anchor="middle", kind="number") for j in range(K) if side >= 13]
+    every = next(n for n in (1, 2, 5, 10) if n * side >= 20 or n == 10)  # so that the numbers do not touch
+    tops = range(every - 1, K, every)
+    marks = [text(LABEL + side * (j + 0.5), 12, j + 1, anchor="middle", kind="number") for j in tops]
     for i, name in enumerate(names):
         y = 18 + tall * i
         marks.append(text(LABEL - 28, y + tall / 2 + 4, name, anchor="end", most=LABEL - 30))
