@@ -45,7 +45,7 @@ WORK = {
     "crossfit",
     "blend",
 }
-ESTIMATORS = {"estimators", "insight.evaluation", "insight.attacks", "insight.cells", "insight.gradients"}
+ESTIMATORS = {"estimators", *(f"insight.{name}" for name in ("evaluation", "scoring", "attacks", "cells", "gradients"))}
 LAYERS = [MATHEMATICS | WORDS, DATA, WORK, ESTIMATORS]
 OUTER = len(LAYERS)
 
