@@ -152,3 +152,8 @@ def test_a_page_is_never_left_half_written(tmp_path, summary):
         write_page(summary, tmp_path / "page.html")
     assert [p.name for p in tmp_path.iterdir()] == ["page.html"]
     assert (tmp_path / "page.html").read_text() == "old"
+
+
+def test_a_blend_of_one_says_that_there_is_no_disagreement(summary):
+    summary["doubt"] = None
+    assert "no disagreement to read" in "".join(Outline(to_html(summary)).text)
