@@ -10,6 +10,7 @@
     gradients       which way does a fitted specialist move?
     attacks         what do attacks do to a fitted classifier and its members?
     guarantees      what does theory promise at this n, and what is it worth?
+    scoring         what is a score worth: any metric with rows left out, and intervals
     evaluation      how good is the whole procedure on new rows, with intervals?
 
 Names are imported when first used, so that arrays need neither scikit-learn nor pandas.
@@ -32,6 +33,7 @@ _NAMES = {
     "gradients": "pull_back",
     "attacks": "attack_report black_box_distances certify gradient_attack",
     "guarantees": "OracleBound cost_ratio crossover_rows estimation_error oracle_bound rows_needed soft_operations",
+    "scoring": "jackknife_error score_interval",
     "evaluation": "Evaluation evaluate",
 }
 _HOME = {name: module for module, names in _NAMES.items() for name in names.split()}

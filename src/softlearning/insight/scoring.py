@@ -1,0 +1,273 @@
+"""Scores of recorded predictions, what they are with rows left out, and intervals from that.
+
+Any scikit-learn scorer serves: a stand-in answers it from the record. Metrics that are functions of means over rows
+have closed forms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import stats
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.metrics import get_scorer, make_scorer
+
+METRICS = {True: ("accuracy", "neg_log_loss"), False: ("r2", "neg_root_mean_squared_error")}  # by is_classifier
+BLOCKS = 100  # parts that a metric without closed form is jackknifed over
+# Models of the folds share training rows: plain standard errors are up to a fifth too small (measured).
+DEPENDENCE = 1.1
+
+
+@dataclass(frozen=True)
+class Records:
+    """Held-out rows one after the other: target, fold, block (row or group), weight, predictions by
+    candidate.
+    """
+
+    y: np.ndarray
+    fold: np.ndarray
+    block: np.ndarray
+    weight: np.ndarray
+    weighted: bool
+    classes: np.ndarray | None
+    predictions: dict[str, np.ndarray]
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A metric of every candidate: the score, the scores with each block left out, and each fold's score."""
+
+    name: str
+    score: dict[str, float]
+    left_out: dict[str, np.ndarray]
+    by_fold: np.ndarray
+
+
+def scorers(metrics: Any, classifier: bool) -> dict[str, Any]:
+    """Metric name -> scikit-learn scorer."""
+    metrics = METRICS[classifier] if metrics is None else metrics
+    metrics = (metrics,) if isinstance(metrics, str) else metrics
+    if not isinstance(metrics, Mapping):
+        return {name: get_scorer(name) for name in metrics}
+    ready = lambda scorer: scorer if hasattr(scorer, "_score_func") else make_scorer(scorer)
+    return {name: get_scorer(s) if isinstance(s, str) else ready(s) for name, s in metrics.items()}
+
+
+def measure(name: str, scorer: Any, records: Records) -> Measured:
+    """Score and leave-one-block-out scores of every candidate."""
+    statistic = MeanMetric(MEANS[name]) if name in MEANS else ScorerMetric(scorer, ranks=name.startswith(RANKS))
+    first = next(iter(records.predictions))
+    found = {candidate: statistic(records, candidate) for candidate in records.predictions}
+    return Measured(
+        name,
+        {candidate: score for candidate, (score, _) in found.items()},
+        {candidate: left_out for candidate, (_, left_out) in found.items()},
+        statistic.by_fold(records, first),
+    )
+
+
+Parts = Callable[[np.ndarray, np.ndarray, np.ndarray | None], np.ndarray]
+Combine = Callable[[np.ndarray], np.ndarray]
+
+
+def _true_column(y: np.ndarray, P: np.ndarray, classes: np.ndarray | None) -> np.ndarray:
+    assert classes is not None
+    return P[np.arange(len(y)), np.searchsorted(classes, y)]
+
+
+def _one_hot(y: np.ndarray, classes: np.ndarray | None) -> np.ndarray:
+    assert classes is not None
+    return (y[:, None] == classes).astype(float)
+
+
+def _right(y: np.ndarray, P: np.ndarray, classes: np.ndarray | None) -> np.ndarray:
+    assert classes is not None
+    return (classes[P.argmax(axis=1)] == y)[:, None].astype(float)
+
+
+def _log_probability(y: np.ndarray, P: np.ndarray, classes: np.ndarray | None) -> np.ndarray:
+    eps = np.finfo(P.dtype).eps  # as scikit-learn cuts
+    return np.log(np.clip(_true_column(y, P, classes), eps, 1.0))[:, None]
+
+
+def _brier(y: np.ndarray, P: np.ndarray, classes: np.ndarray | None) -> np.ndarray:
+    squared = ((P - _one_hot(y, classes)) ** 2).sum(axis=1, keepdims=True)
+    return -squared / (2 if P.shape[1] == 2 else 1)  # scikit-learn halves it for two classes
+
+
+def _squared(y: np.ndarray, P: np.ndarray, classes: np.ndarray | None) -> np.ndarray:
+    return (y[:, None] - P) ** 2
+
+
+def _absolute(y: np.ndarray, P: np.ndarray, classes: np.ndarray | None) -> np.ndarray:
+    return -np.abs(y[:, None] - P)
+
+
+def _squared_and_moments(y: np.ndarray, P: np.ndarray, classes: np.ndarray | None) -> np.ndarray:
+    centred = y - y.mean()  # keeps digits
+    return np.column_stack([(y - P[:, 0]) ** 2, centred**2, centred])
+
+
+# metric -> what is averaged over rows, (n, q), and what is made of the averages (..., q)
+MEANS: dict[str, tuple[Parts, Combine]] = {
+    "accuracy": (_right, lambda m: m[..., 0]),
+    "neg_log_loss": (_log_probability, lambda m: m[..., 0]),
+    "neg_brier_score": (_brier, lambda m: m[..., 0]),
+    "neg_mean_squared_error": (_squared, lambda m: -m[..., 0]),
+    "neg_root_mean_squared_error": (_squared, lambda m: -np.sqrt(m[..., 0])),
+    "neg_mean_absolute_error": (_absolute, lambda m: m[..., 0]),
+    "r2": (_squared_and_moments, lambda m: 1 - m[..., 0] / (m[..., 1] - m[..., 2] ** 2)),
+}
+RANKS = ("roc_auc", "average_precision")  # scores of different models cannot be ranked together: averaged over folds
+
+
+class MeanMetric:
+    """A function of means over rows: leaving a block out is a subtraction."""
+
+    def __init__(self, row: tuple[Parts, Combine]):
+        self.parts, self.combine = row
+
+    def __call__(self, records: Records, candidate: str) -> tuple[float, np.ndarray]:
+        sums, weight = self._sums(records, candidate, records.block)
+        total, mass = sums.sum(axis=0), weight.sum()
+        left_out = self.combine((total - sums) / (mass - weight)[:, None])
+        return float(self.combine(total / mass)), left_out
+
+    def by_fold(self, records: Records, candidate: str) -> np.ndarray:
+        sums, weight = self._sums(records, candidate, records.fold)
+        return self.combine(sums / weight[:, None])
+
+    def _sums(self, records: Records, candidate: str, label: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        parts = self.parts(records.y, records.predictions[candidate], records.classes) * records.weight[:, None]
+        sums = np.column_stack([np.bincount(label, weights=column) for column in parts.T])
+        return sums, np.bincount(label, weights=records.weight)
+
+
+class ScorerMetric:
+    """Any scorer: called once for each of at most `BLOCKS` parts left out."""
+
+    def __init__(self, scorer: Any, ranks: bool):
+        self.scorer, self.ranks = scorer, ranks
+
+    def __call__(self, records: Records, candidate: str) -> tuple[float, np.ndarray]:
+        block = few_blocks(records, BLOCKS)
+        parts = records.fold if self.ranks else np.zeros(len(block), dtype=int)
+        whole = [self._plain(records, candidate, parts == part) for part in range(parts.max() + 1)]
+        left_out = [self._without(records, candidate, parts, block == b, whole) for b in range(block.max() + 1)]
+        return self._average(records, parts, np.zeros(len(block), dtype=bool), whole), np.array(left_out)
+
+    def _without(
+        self, records: Records, candidate: str, parts: np.ndarray, gone: np.ndarray, whole: list[float]
+    ) -> float:
+        """The score without some records: only the parts that held them are scored again."""
+        touched = set(parts[gone].tolist())
+        scores = [
+            self._plain(records, candidate, (parts == part) & ~gone) if part in touched else score
+            for part, score in enumerate(whole)
+        ]
+        return self._average(records, parts, gone, scores)
+
+    def _average(self, records: Records, parts: np.ndarray, gone: np.ndarray, scores: list[float]) -> float:
+        return float(np.average(scores, weights=np.bincount(parts, weights=records.weight * ~gone)))
+
+    def by_fold(self, records: Records, candidate: str) -> np.ndarray:
+        folds = np.unique(records.fold)
+        return np.array([self._plain(records, candidate, records.fold == fold) for fold in folds])
+
+    def _plain(self, records: Records, candidate: str, keep: np.ndarray) -> float:
+        rows = np.flatnonzero(keep)
+        arguments = {"sample_weight": records.weight[rows]} if records.weighted else {}
+        return float(self.scorer(recorded(records, candidate), rows[:, None], records.y[rows], **arguments))
+
+
+def few_blocks(records: Records, most: int) -> np.ndarray:
+    """Blocks thrown together at random, within their folds, until there are about that many; numbered
+    from 0.
+    """
+    number = records.block.max() + 1
+    if number <= most:
+        return records.block
+    fold_of_block = np.zeros(number, dtype=int)
+    fold_of_block[records.block] = records.fold
+    shuffled = np.random.default_rng(0).permutation(number)
+    order = shuffled[np.argsort(fold_of_block[shuffled], kind="stable")]
+    merged = np.empty(number, dtype=int)
+    merged[order] = np.arange(number) * most // number  # neighbours in this order share a fold
+    return merged[records.block]
+
+
+class RecordedClassifier(ClassifierMixin, BaseEstimator):
+    """Stands in for a fitted classifier before a scorer: its table is row numbers, its answers are on
+    record.
+    """
+
+    def __init__(self, probability: np.ndarray, classes: np.ndarray):
+        self.probability, self.classes = probability, classes
+        self.classes_ = classes
+
+    def predict_proba(self, rows: np.ndarray) -> np.ndarray:
+        return self.probability[rows[:, 0]]
+
+    def predict(self, rows: np.ndarray) -> np.ndarray:
+        return self.classes_[self.predict_proba(rows).argmax(axis=1)]
+
+
+class RecordedRegressor(RegressorMixin, BaseEstimator):
+    """The same for a regressor."""
+
+    def __init__(self, prediction: np.ndarray):
+        self.prediction = prediction
+        self.is_fitted_ = True
+
+    def predict(self, rows: np.ndarray) -> np.ndarray:
+        return self.prediction[rows[:, 0], 0]
+
+
+def recorded(records: Records, candidate: str) -> Any:
+    P = records.predictions[candidate]
+    return RecordedRegressor(P) if records.classes is None else RecordedClassifier(P, records.classes)
+
+
+# -- standard errors and intervals -----------------------------------------------------------------------------------
+
+
+def jackknife_error(left_out: np.ndarray) -> float:
+    """sqrt((B - 1) / B sum_b (s_b - mean)^2) over the scores with one block left out, (B,), times
+    `DEPENDENCE`.
+    """
+    B = len(left_out)
+    spread = np.sum((left_out - left_out.mean()) ** 2)
+    return DEPENDENCE * float(np.sqrt((B - 1) / B * spread)) if B > 1 else float("nan")
+
+
+def score_interval(name: str, score: float, error: float, blocks: int, level: float) -> tuple[float, float]:
+    """Interval on the scale where the metric's errors are most nearly normal, with Student's t for the
+    blocks.
+
+    Shares (accuracy, areas): Wilson's interval for the number of rows that would have this standard
+    error. Losses (names with neg_) and R2: on the logarithm of the loss, or of 1 - R2. Others: as they
+    are.
+    """
+    t = float(stats.t.ppf((1 + level) / 2, max(blocks - 1, 1)))
+    if name.startswith(SHARES) and 0 <= score <= 1:
+        return _wilson(score, error, blocks, t)
+    if name.startswith("neg_") and score < 0:
+        return score * np.exp(t * error / -score), score * np.exp(-t * error / -score)
+    if name.startswith(BELOW_ONE) and score < 1:
+        factor = np.exp(t * error / (1 - score))
+        return 1 - (1 - score) * factor, 1 - (1 - score) / factor
+    return score - t * error, score + t * error
+
+
+SHARES = ("accuracy", "balanced_accuracy", "top_k", "f1", "precision", "recall", "jaccard", *RANKS)
+BELOW_ONE = ("r2", "explained_variance", "d2_")
+
+
+def _wilson(score: float, error: float, blocks: int, t: float) -> tuple[float, float]:
+    n = score * (1 - score) / error**2 if error > 0 else blocks
+    centre = (score + t**2 / (2 * n)) / (1 + t**2 / n)
+    half = t / (1 + t**2 / n) * np.sqrt(score * (1 - score) / n + t**2 / (4 * n**2))
+    return centre - half, centre + half
