@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.naive_bayes import GaussianNB
 
 from softlearning import Library, Specialist
 from softlearning.library import Shape, classifiers, every_row, regressors, resolve
@@ -61,6 +62,11 @@ def test_catboost_takes_coarser_bins_and_fewer_columns_where_columns_times_class
     usual, faces = make.catboost(CLASSIFICATION), make.catboost(Shape("classification", 320, 4096, 40, 8))
     assert usual.get_param("border_count") is None
     assert (faces.get_param("border_count"), faces.get_param("rsm")) == (32, 0.1)
+
+
+def test_a_class_of_very_few_rows_gets_no_covariance():
+    assert isinstance(make.qda(Shape("classification", 30, 3, 3, rarest=4)), GaussianNB)
+    assert not isinstance(make.qda(Shape("classification", 30, 3, 3, rarest=5)), GaussianNB)
 
 
 def test_neighbours_are_never_more_than_the_rows():

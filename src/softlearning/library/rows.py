@@ -188,7 +188,12 @@ def few_columns(shape: Shape, most: int) -> list:
 
 
 def qda(shape: Shape):
-    """One Gaussian a class, each covariance shrunk as far as its rows demand (Ledoit and Wolf)."""
+    """One Gaussian a class, each covariance shrunk as far as its rows demand (Ledoit and Wolf).
+
+    A class of very few rows has no covariance worth the name: then naive Bayes, with variances alone.
+    """
+    if shape.rarest < 5:
+        return naive_bayes(shape)
     gaussians = QuadraticDiscriminantAnalysis(solver="eigen", shrinkage="auto")
     return make_pipeline(*few_columns(shape, 100), gaussians)
 
@@ -214,11 +219,11 @@ def ridge_cv(shape: Shape):
 
 
 def lasso_cv(shape: Shape):
-    return LassoCV(alphas=50, cv=min(5, shape.rows))
+    return LassoCV(alphas=50, cv=max(2, min(5, shape.rows)))
 
 
 def elastic_net_cv(shape: Shape):
-    return ElasticNetCV(l1_ratio=0.5, alphas=50, cv=min(5, shape.rows))
+    return ElasticNetCV(l1_ratio=0.5, alphas=50, cv=max(2, min(5, shape.rows)))
 
 
 def gaussian_process(shape: Shape):
