@@ -24,6 +24,13 @@ from threadpoolctl import threadpool_limits
 
 from softlearning import crew
 
+OWNER = os.getpid()
+
+
+def sleeper(owner):
+    """The command of a child that a fault leaves running; it names the process of the test."""
+    return ["sleep", f"1000.{owner}"]
+
 
 def of_joblib(process):
     """Workers that joblib keeps for the next call, and its helper."""
@@ -40,7 +47,7 @@ def processes_left():
         with contextlib.suppress(psutil.NoSuchProcess):
             below += [p for child in own for p in child.children(recursive=True)]
         kept = (crew._office is not None) + (crew._branch is not None)
-        sleepers = [p for p in psutil.process_iter(["cmdline"]) if p.info["cmdline"] == ["sleep", "1000"]]
+        sleepers = [p for p in psutil.process_iter(["cmdline"]) if p.info["cmdline"] == sleeper(OWNER)]
         if len(below) <= kept and not sleepers:
             return []
         time.sleep(0.05)
@@ -142,7 +149,7 @@ def flood_warnings(X):
 
 
 def leave_a_child(X):
-    subprocess.Popen(["sleep", "1000"], start_new_session=True)
+    subprocess.Popen(sleeper(os.environ["OWNER_OF_FAULTS"]), start_new_session=True)
     raise HarmDoneError
 
 
@@ -205,12 +212,13 @@ DEADLY = ("sigkill", "sigsegv", "sigabrt")
 class Fault(BaseEstimator):
     """`when` is "fit", "predict" or "refit"; wrong predictions come from a model that was fitted at that moment."""
 
-    def __init__(self, kind, when="fit", fold=1, rows=60, folds=3):
+    def __init__(self, kind, when="fit", fold=1, rows=60, folds=3, owner=OWNER):
         self.kind = kind
         self.when = when
         self.fold = fold
         self.rows = rows
         self.folds = folds
+        self.owner = owner
 
     def fit(self, X, y):
         absent = set(range(self.rows)) - set(X[:, 0].astype(int).tolist())
@@ -224,6 +232,7 @@ class Fault(BaseEstimator):
     def _misbehave(self, X):
         if self.when == "refit" and self.kind in PREDICTIONS:
             raise ValueError(f"the fit ended in {self.kind}")
+        os.environ["OWNER_OF_FAULTS"] = str(self.owner)
         if self.kind in ACTIONS:
             ACTIONS[self.kind](X.copy() if self.kind != "mutate" else X)
 

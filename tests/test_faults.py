@@ -29,10 +29,10 @@ LABELS = np.digitize(SCORE, [-1.0, 1.0])
 SPLITS = [(np.flatnonzero(X[:, 0] % FOLDS != f), np.flatnonzero(X[:, 0] % FOLDS == f)) for f in range(FOLDS)]
 
 
-def fit_and_predict(kind, fold, when):
+def fit_and_predict(fault, fold):
     """What a task of one fold does, without the checks of the package."""
     train, test = SPLITS[fold]
-    return {"prediction": FaultyClassifier(kind, when).fit(X[train], LABELS[train]).predict_proba(X[test])}
+    return {"prediction": fault.fit(X[train], LABELS[train]).predict_proba(X[test])}
 
 
 def work(number):
@@ -45,7 +45,8 @@ def test_there_are_24_kinds():
 
 @pytest.mark.parametrize("when", ["fit", "predict"])
 def test_every_kind_of_fault_is_one_failure_and_every_other_task_finishes(when):
-    faults = [Task(kind, 1, fit_and_predict, (kind, 1, when), limit=2.0 if kind in HANGS else None) for kind in ACTIONS]
+    limits = {kind: 2.0 if kind in HANGS else None for kind in ACTIONS}
+    faults = [Task(k, 1, fit_and_predict, (FaultyClassifier(k, when), 1), limit=limit) for k, limit in limits.items()]
     others = [Task("good", i, work, (i,), cost=0.5) for i in range(10)]
     outcomes = run(faults + others, n_jobs=2, isolate=True)
     assert all(isinstance(o, Failure) for o in outcomes[: len(faults)])

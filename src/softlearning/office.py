@@ -141,9 +141,7 @@ def kill(group: int) -> None:
 
 def reap(hands: dict[int, socket.socket], branches: set[int]) -> None:
     """Report ended hands, and end what they left running (while the group's number is still theirs)."""
-    some = False
     while (ended := ended_child()) is not None:
-        some = True
         kill(ended)
         _, code = os.waitpid(ended, 0)
         branches.discard(ended)
@@ -151,8 +149,6 @@ def reap(hands: dict[int, socket.socket], branches: set[int]) -> None:
             end_orphans(hands, branches)
             with status, contextlib.suppress(OSError):
                 status.sendall(CODE.pack(os.waitstatus_to_exitcode(code)))
-    if some:
-        end_orphans(hands, branches)
 
 
 def ended_child() -> int | None:
