@@ -11,6 +11,7 @@ far below it. All of it compares upper bounds; at the paper's example (iris) the
 import numpy as np
 import pytest
 from sklearn.datasets import make_circles
+from sklearn.linear_model import LogisticRegression
 from sklearn.neural_network import MLPClassifier, MLPRegressor
 
 from softlearning.estimators import SoftClassifier, SoftRegressor
@@ -45,6 +46,21 @@ def test_without_one_the_network_wins_below_the_paper_s_crossing_point():
     network = MLPClassifier(hidden_layer_sizes=(64, 32), max_iter=300, random_state=0).fit(X[:n], y[:n])
     assert network.score(X[n:], y[n:]) > 0.9
     assert lines.score(X[n:], y[n:]) < 0.65
+
+
+def test_the_estimation_error_of_a_linear_class_falls_with_n_and_stays_below_its_bound():
+    rng = np.random.default_rng(0)
+    new, skill = linear_classes(rng, 20_000), 0.8
+    for n in (50, 200, 800):
+        fits = [LogisticRegression(C=np.inf).fit(*linear_classes(rng, n)) for _ in range(10)]
+        excess = np.mean([skill - fitted.score(*new) for fitted in fits])
+        assert 0 < excess < estimation_error(5, n) / 2  # the bound is loose, without a constant in its favour
+
+
+def linear_classes(rng, n):
+    """Four columns, a line between two classes, one label in five turned: the best error rate is 0.2."""
+    X = rng.normal(size=(n, 4))
+    return X, ((X.sum(axis=1) > 0) ^ (rng.random(n) < 0.2)).astype(int)
 
 
 def test_the_crossing_point_moves_with_the_bias():

@@ -8,12 +8,21 @@ correlated.
 """
 
 import numpy as np
+import pandas as pd
 import pytest
-from sklearn.datasets import load_breast_cancer, load_digits, load_wine, make_classification
+from sklearn.datasets import (
+    load_breast_cancer,
+    load_digits,
+    load_wine,
+    make_classification,
+    make_hastie_10_2,
+    make_moons,
+)
 
 from softlearning.estimators import SoftClassifier
 from softlearning.insight.disagreement import blend, compare_doubts, disagreement
 from softlearning.insight.diversity import ambiguity_decomposition
+from tests.claims.places import RESULTS
 
 VERDICT = "fails as stated"
 CONDITION = "true when the specialists' errors are not shared: where all are wrong together, V is small"
@@ -43,27 +52,51 @@ REAL = {
     "breast_cancer": lambda: load_breast_cancer(return_X_y=True),
     "overlap": lambda: make_classification(800, 12, n_informative=6, n_classes=3, random_state=0),
 }
+MADE = {
+    f"made_{C}_{d}": lambda C=C, d=d: make_classification(1500, d, n_informative=d // 2, n_classes=C, random_state=d)
+    for C, d in ((2, 10), (2, 30), (4, 12), (6, 20))
+}
+MADE["moons"] = lambda: make_moons(1500, noise=0.3, random_state=0)
+MADE["hastie"] = lambda: (lambda X, y: (X[:1500], (y[:1500] > 0).astype(int)))(*make_hastie_10_2(random_state=0))
 
 
-def doubts(name):
-    X, y = REAL[name]()
-    half = len(y) // 2
+def doubts(X, y, library):
+    """Each doubt as a detector of the errors on the half of the rows that was held out."""
     order = np.random.default_rng(0).permutation(len(y))
-    train, test = order[:half], order[half:]
-    library = ["logistic", "naive_bayes", "knn_15", "decision_tree"]
+    train, test = np.array_split(order, 2)
     model = SoftClassifier(library=library, rule="simplex", loss="squared").fit(X[train], y[train])
     P, names = model.specialist_predictions(X[test]), list(model.specialists_)
-    return {d.name: d for d in compare_doubts(P, model.weights_[names].to_numpy(), np.eye(y.max() + 1)[y[test]])}
+    target = (y[test][:, None] == model.classes_).astype(float)
+    return {d.name: d for d in compare_doubts(P, model.weights_[names].to_numpy(), target)}
+
+
+LIBRARY = ["logistic", "naive_bayes", "knn_15", "decision_tree"]
 
 
 @pytest.mark.parametrize("name", REAL)
 def test_on_held_out_real_rows_disagreement_is_larger_where_the_blend_is_wrong(name):
-    found = doubts(name)["disagreement"]
+    found = doubts(*REAL[name](), LIBRARY)["disagreement"]
     assert found.mean_wrong > found.mean_right
     assert found.auc > 0.55
 
 
 def test_the_largest_probability_finds_errors_at_least_as_well_as_disagreement():
     for name in ("digits", "breast_cancer", "overlap"):
-        found = doubts(name)
+        found = doubts(*REAL[name](), LIBRARY)
         assert found["max_probability"].auc > found["disagreement"].auc - 0.02
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(7200)
+def test_which_doubt_to_trust_is_put_on_record():
+    library = [*LIBRARY, "extra_trees", "hist_gradient_boosting"]
+    lines = []
+    for name, make in {**REAL, **MADE}.items():
+        for doubt in doubts(*make(), library).values():
+            record = {"auc": doubt.auc, "mean_wrong": doubt.mean_wrong, "mean_right": doubt.mean_right}
+            lines.append({"dataset": name, "doubt": doubt.name, **record})
+    table = pd.DataFrame(lines)
+    RESULTS.mkdir(parents=True, exist_ok=True)
+    table.round(4).to_csv(RESULTS / "doubts.csv", index=False)
+    mean = table.groupby("doubt")["auc"].mean()
+    assert mean["max_probability"] > mean["disagreement"]

@@ -60,7 +60,7 @@ def targets_of(model: Any, X: Any, scale: np.ndarray | None = None) -> tuple[dic
     table = model._admit(X)
     if not isinstance(table, np.ndarray):
         raise TypeError("attacks move numbers: give the model, and this function, a numeric array")
-    scale = np.std(table, axis=0) if scale is None else np.asarray(scale, dtype=float)
+    scale = np.nanstd(table, axis=0) if scale is None else np.asarray(scale, dtype=float)
     scale = np.where(scale > 0, scale, 1.0)
     team, names = model._learned.team, model._learned.support()
     alpha = model.weights_[names].to_numpy()

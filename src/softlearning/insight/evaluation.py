@@ -150,17 +150,13 @@ def run_fold(
 
 
 def candidate_predictions(fitted: Any, X: Any, y: np.ndarray, X_test: Any) -> dict[str, np.ndarray]:
-    """The blend, the two plain rules and every specialist; only specialists without weight are still to
-    be fitted.
-    """
+    """The blend, the two plain rules and every specialist; only specialists without weight are still to be fitted."""
     everyone = fitted.recombine(rule="uniform", X=X, y=y)
     names = list(everyone.specialists_)
     P = everyone.specialist_predictions(X_test)
-    alpha = fitted.weights_.reindex(names).fillna(0.0).to_numpy()
-    board = fitted.leaderboard_.set_index("specialist")["cv_risk"]
-    best = names.index(board.reindex(names).idxmin())
+    best = names.index(fitted.leaderboard_.set_index("specialist")["cv_risk"].reindex(names).idxmin())
     return {
-        BLEND: np.einsum("nkc,k->nc", P, alpha),
+        BLEND: outputs(fitted, X_test),
         DISCRETE: P[:, best],
         UNIFORM: P.mean(axis=1),
         **{name: P[:, k] for k, name in enumerate(names)},
