@@ -178,6 +178,15 @@ def test_the_same_numbers_for_any_number_of_cores(cancer):
     assert fingerprint(one, X) == fingerprint(two, X)
 
 
+def test_several_cores_predict_the_same(cancer):
+    X, y = cancer
+    stacker = Specialist("stacker", "stacker", rows.logistic, needs="predictions", level=2, trusted=True)
+    model = SoftClassifier([*QUICK, stacker], rule="uniform").fit(X, y)
+    many = np.tile(X, (2, 1))
+    alone = model.predict_proba(many)
+    assert_array_equal(model.set_params(n_jobs=2).predict_proba(many), alone)
+
+
 def test_the_same_numbers_for_any_order_of_the_library(cancer):
     X, y = cancer
     forth, back = SoftClassifier(QUICK).fit(X, y), SoftClassifier(QUICK[::-1]).fit(X, y)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -136,9 +137,14 @@ def with_fold_models(team: Team, names, crossed: CrossFit) -> Team:
     return replace(team, views={**team.views, **views}, members={**team.members, **members})
 
 
-def predict_members(team: Team, names, X) -> np.ndarray:
+MANY = 1_000  # rows from which threads pay for themselves
+
+
+def predict_members(team: Team, names, X, workers: int = 1) -> np.ndarray:
     """(n, K, C) predictions of the named specialists, each with its temperature; X is canonical."""
     seen = Seen(team, X)
+    if workers > 1 and X.shape[0] >= MANY:
+        seen.prepare(names, workers)
     return np.stack([seen.prediction(name) for name in names], axis=1)
 
 
@@ -150,6 +156,15 @@ class Seen:
         self.X = X
         self._views: dict[str, Any] = {}
         self._predictions: dict[str, np.ndarray] = {}
+
+    def prepare(self, names, workers: int) -> None:
+        """The predictions of level 1 that the named specialists rest on, several at a time."""
+        team = self.team
+        level_1 = {n for name in names for n in (team.reads.get(name, ()) if team.rows[name].level == 2 else (name,))}
+        for member in (member for name in level_1 for member in team.members[name]):
+            self._view(member.view)
+        with ThreadPoolExecutor(workers) as pool:
+            list(pool.map(self.prediction, sorted(level_1)))
 
     def prediction(self, name: str) -> np.ndarray:
         if name not in self._predictions:

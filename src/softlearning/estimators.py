@@ -24,6 +24,7 @@ from sklearn.utils.validation import (
 from softlearning.blend import fold_team, predict_members, refit, with_fold_models
 from softlearning.callbacks import telling
 from softlearning.crossfit import CrossFit, Data, Resources, cross_fit
+from softlearning.execution import cores
 from softlearning.folds import make_folds
 from softlearning.insight.conformal import calibrate_interval, calibrate_set, fit_scale, interval, predict_set
 from softlearning.insight.disagreement import blend, disagreement, entropy, max_probability_doubt
@@ -184,7 +185,7 @@ class SoftLearning(CallbackSupportMixin, BaseEstimator):
         if not table.shape[0]:
             return np.empty((0, len(names), self._learned.team.classes)), alpha
         with one_thread:
-            return predict_members(self._learned.team, names, table), alpha
+            return predict_members(self._learned.team, names, table, cores(self.n_jobs)), alpha
 
     def specialist_predictions(self, X) -> np.ndarray:
         """Predictions (n, K', C) of the specialists with weight, in the order of `specialists_`."""
