@@ -299,6 +299,15 @@ def test_sample_weights_reach_specialists_and_weights(rng):
     assert model.cv_risk_ < 0.01
 
 
+def test_a_specialist_that_takes_no_weights_is_named_and_still_used(cancer):
+    X, y = cancer
+    board = SoftClassifier(["knn_5", "naive_bayes"]).fit(X, y, sample_weight=np.ones(len(y))).leaderboard_
+    notes = board.set_index("specialist")["note"]
+    assert "takes no sample weights" in notes["knn_5"]
+    assert "takes no sample weights" not in notes["naive_bayes"]
+    assert (board["status"] == "ok").all()
+
+
 # -- scikit-learn around it -----------------------------------------------------------------------------------------
 
 

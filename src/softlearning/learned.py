@@ -12,8 +12,9 @@ import pandas as pd
 from softlearning.blend import Team
 from softlearning.crossfit import CrossFit, Data
 from softlearning.execution import Failure
+from softlearning.fitting import takes_weight
 from softlearning.insight.conformal import leave_fold_out_blend
-from softlearning.library import Library
+from softlearning.library import Library, Shape, Specialist
 from softlearning.weights import Solution, honest_risk, row_losses, solve_weights
 
 COLUMNS = ["specialist", "family", "weight", "cv_risk", "cv_score", "fit_seconds", "predict_seconds", "status", "note"]
@@ -133,9 +134,18 @@ def leaderboard(learned: Learned, loss: str, score: Callable, verdict: Verdict) 
             line["status"] = f"left out: {crossed.left_out[s.name]}"
         else:
             line["status"] = f"failed: {failed.get(s.name, 'for an unknown reason')}"
-        lines.append(line | {"note": verdict.note if s.name == verdict.best else ""})
+        notes = [verdict.note] if s.name == verdict.best else []
+        notes += ["takes no sample weights"] if fitted_without_weights(s, learned.data) else []
+        lines.append(line | {"note": "; ".join(notes)})
     board = pd.DataFrame(lines, columns=COLUMNS)
     return board.sort_values(["weight", "cv_risk"], ascending=[False, True], ignore_index=True)
+
+
+def fitted_without_weights(s: Specialist, data: Data) -> bool:
+    """Whether there are sample weights that this specialist could not take; it is used all the same."""
+    if data.weight is None:
+        return False
+    return not takes_weight(s.make(Shape(data.task, data.rows, 1, data.classes, rarest=2, outputs=data.classes)))
 
 
 def alone(learned: Learned, name: str, loss: str, score: Callable) -> dict[str, float]:
