@@ -2,12 +2,10 @@
 the class, a gradient-based perturbation within their cells cannot change the class.
 
 Verdict: fails as stated.
-- Holds: flat specialists give no slope, and within their cell (whose radius is exact, and larger by
-sqrt(d) than the
+- Holds: flat specialists give no slope, and within their cell (whose radius is exact, and larger by sqrt(d) than the
   proof's) they do not move.
 - Fails: k-NN with distance weights, the paper's own, is not piecewise constant.
-- Fails: agreement does not suffice, since a specialist may name a class with little probability. The
-condition that
+- Fails: agreement does not suffice, since a specialist may name a class with little probability. The condition that
   suffices is sum over immune of alpha_k (f_kc - f_kc') > weight of the others, for every other class c'.
 - No slope is not robustness: rows moved against smooth members, and black-box attacks, reach trees as well.
 """

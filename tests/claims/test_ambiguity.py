@@ -1,5 +1,4 @@
-"""Lemma (S4, equation 3), Krogh and Vedelsby: E[(f - Y)^2] = sum alpha_k E[(f_k - Y)^2] - sum alpha_k
-E[(f_k - f)^2].
+"""Lemma (S4, equation 3), Krogh and Vedelsby: E[(f - Y)^2] = sum alpha_k E[(f_k - Y)^2] - sum alpha_k E[(f_k - f)^2].
 
 Verdict: holds, exactly to rounding, for every data set, both tasks and all weights that sum to one.
 Weights that do not sum to one break it.

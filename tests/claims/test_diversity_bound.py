@@ -1,5 +1,4 @@
-"""Corollary (S4), diversity lower bound: A >= 1/2 sum alpha_k alpha_j E|f_k - f_j|^2 >= sum alpha_k
-alpha_j rho_kj.
+"""Corollary (S4), diversity lower bound: A >= 1/2 sum alpha_k alpha_j E|f_k - f_j|^2 >= sum alpha_k alpha_j rho_kj.
 
 Verdict: fails as stated. The first relation is an equality. The second holds, as an equality, for
 specialists that give one-hot predictions, and fails for probabilities, which is what the method blends. A

@@ -1,9 +1,8 @@
 """Theorem 1 (S2), the oracle inequality: R(SL) <= (1 + eps_n) R_oracle + C M^2 log(K / delta) / n.
 
-Verdict: holds under a condition. What the proof gives, R(SL) <= R_oracle + 2 sup|CV risk - risk|, holds
-for independent rows and bounded losses, with room to spare. The stated additive term log(K) / n does not
-follow from it (see test_selection_special_case), and up to a thousand rows the paper's own bound exceeds
-the largest possible risk.
+Verdict: holds under a condition. What the proof gives, R(SL) <= R_oracle + 2 sup|CV risk - risk|, holds for
+independent rows and bounded losses, with room to spare. The stated additive term log(K) / n does not follow from it
+(see test_selection_special_case), and up to a thousand rows the paper's own bound exceeds the largest possible risk.
 """
 
 import numpy as np
@@ -16,12 +15,10 @@ CONDITION = "the additive form of its proof, independent rows, bounded loss; not
 
 
 def simulate(rng, n, K=6, V=5):
-    """Excess risk of the solved weights over the best ones, for K fixed classifiers of known quality on 2
-    classes.
+    """Excess risk of the solved weights over the best ones, for K fixed classifiers of known quality on 2 classes.
 
-    Specialist k names the right class with its own probability and says so with its own boldness; its
-    errors are independent of the others'. Then the mean Gram matrix, and with it every blend's true risk,
-    is known exactly.
+    Specialist k names the right class with its own probability and says so with its own boldness; its errors are
+    independent of the others'. Then the mean Gram matrix, and with it every blend's true risk, is known exactly.
     """
     skill, bold = np.linspace(0.6, 0.8, K), np.linspace(0.2, 0.9, K)
     right = rng.random((n, K)) < skill

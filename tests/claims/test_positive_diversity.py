@@ -1,9 +1,8 @@
 """Theorem 3 (S4), strictly positive diversity: structurally different specialists disagree with positive
 probability, so A > 0.
 
-Verdict: holds under a condition: that two specialists *with weight* differ somewhere. Different families
-do not ensure it: learners of different families can learn the same function, and the optimal weights can
-lie in a corner.
+Verdict: holds under a condition: that two specialists *with weight* differ somewhere. Different families do not
+ensure it: learners of different families can learn the same function, and the optimal weights can lie in a corner.
 """
 
 import numpy as np

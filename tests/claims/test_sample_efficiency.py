@@ -1,11 +1,10 @@
 """Theorem 5 (S5), sample efficiency: E(SL) <= eps + O(sqrt(d_k / n)) + O(log K / n), better than deep for
 n < d_DL / d_k.
 
-Verdict: holds under a condition. With a specialist of small bias in the library the blend is the better
-one on few rows. The crossing point d_DL / d_k does not follow: by the paper's own formulas it is ((sqrt
-d_DL - sqrt d_k) / eps)^2, which hangs on the bias. Without a specialist of small bias the network wins
-far below it. All of it compares upper bounds; at the paper's example (iris) the bound for the network,
-4.9, says nothing about its error.
+Verdict: holds under a condition. With a specialist of small bias in the library the blend is the better one on few
+rows. The crossing point d_DL / d_k does not follow: by the paper's own formulas it is ((sqrt d_DL - sqrt d_k) /
+eps)^2, which hangs on the bias. Without a specialist of small bias the network wins far below it. All of it compares
+upper bounds; at the paper's example (iris) the bound for the network, 4.9, says nothing about its error.
 """
 
 import numpy as np

@@ -1,10 +1,9 @@
 """Corollary (S2), algorithm selection as a special case: when the oracle is one specialist, R(SL) <=
 R(best) + O(log K / n).
 
-Verdict: fails as stated. Counter-example: one specialist is best and K - 1 others add independent noise
-to it; the solved weights follow chance correlations, and the excess is about K / 2n (while K is below
-sqrt(n)), not log(K) / n. It holds for the rule "best", which selects, and that the corner can be reached
-is true.
+Verdict: fails as stated. Counter-example: one specialist is best and K - 1 others add independent noise to it; the
+solved weights follow chance correlations, and the excess is about K / 2n (while K is below sqrt(n)), not log(K) / n.
+It holds for the rule "best", which selects, and that the corner can be reached is true.
 """
 
 import numpy as np

@@ -17,9 +17,7 @@ CONDITION = "the accuracy among rows of smaller V is higher; not so where specia
 
 
 def shuffled_digits():
-    """In their given order the digits of one writer stand together, and the last writers are not among
-    the first.
-    """
+    """In their given order the digits of one writer stand together, and the last writers are not among the first."""
     X, y = load_digits(return_X_y=True)
     order = np.random.default_rng(0).permutation(len(y))
     return X[order], y[order]

@@ -1,10 +1,8 @@
-"""Theorem 7 (S7), uncertainty and error: E[V | wrong] > E[V | right] for diverse specialists better than
-chance.
+"""Theorem 7 (S7), uncertainty and error: E[V | wrong] > E[V | right] for diverse specialists better than chance.
 
-Verdict: fails as stated. Usual on real data, but the hypotheses do not imply it: where specialists share
-a blind spot they agree and are wrong, V is 0 there, and positive where they argue and the blend is right.
-It holds when errors are made where specialists disagree, that is when their errors are not too strongly
-correlated.
+Verdict: fails as stated. Usual on real data, but the hypotheses do not imply it: where specialists share a blind spot
+they agree and are wrong, V is 0 there, and positive where they argue and the blend is right. It holds when errors are
+made where specialists disagree, that is when their errors are not too strongly correlated.
 """
 
 import numpy as np
@@ -57,7 +55,7 @@ MADE = {
     for C, d in ((2, 10), (2, 30), (4, 12), (6, 20))
 }
 MADE["moons"] = lambda: make_moons(1500, noise=0.3, random_state=0)
-MADE["hastie"] = lambda: (lambda X, y: (X[:1500], (y[:1500] > 0).astype(int)))(*make_hastie_10_2(random_state=0))
+MADE["hastie"] = lambda: make_hastie_10_2(1500, random_state=0)
 
 
 def doubts(X, y, library):

@@ -1,6 +1,4 @@
-"""Diversity: the ambiguity identity to rounding, measures that mean what they say, the corollary both
-ways.
-"""
+"""Diversity: the ambiguity identity to rounding, measures that mean what they say, the corollary both ways."""
 
 import numpy as np
 import pytest

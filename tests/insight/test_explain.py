@@ -25,9 +25,7 @@ def rng():
 
 @pytest.fixture
 def regression(rng):
-    """Two good specialists with independent errors, a copy of the first, and a worse version of the
-    second.
-    """
+    """Two good specialists with independent errors, a copy of the first, and a worse version of the second."""
     y = rng.normal(size=(400, 1))
     a, b = y + 0.5 * rng.normal(size=(400, 1)), y + 0.5 * rng.normal(size=(400, 1))
     worse = y + 1.5 * (b - y) + 0.3 * rng.normal(size=(400, 1))

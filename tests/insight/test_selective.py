@@ -52,9 +52,7 @@ def test_the_promised_risk_is_broken_in_at_most_delta_of_the_runs(slope):
 
 def test_the_promise_also_holds_for_a_doubt_that_says_nothing():
     rng = np.random.default_rng(2)
-    found = [
-        threshold_for_risk(rng.random(200), rng.random(200) < 0.2, risk=0.19, delta=0.1) for _ in range(1000)
-    ]
+    found = [threshold_for_risk(rng.random(200), rng.random(200) < 0.2, risk=0.19, delta=0.1) for _ in range(1000)]
     assert np.mean([f.threshold > 0 for f in found]) <= 0.1 + 2 * math.sqrt(0.09 / 1000)
 
 

@@ -91,9 +91,7 @@ def _predict(team: Team, name: str, member: Member, X: np.ndarray) -> np.ndarray
 
 
 def _read(team: Team, name: str, member: Member, X: np.ndarray) -> np.ndarray:
-    """The matrix that a member reads: its view of the table, beside the predictions of level 1 for a
-    stacker.
-    """
+    """The matrix that a member reads: its view of the table, beside the predictions of level 1 for a stacker."""
     view = team.views.get(member.view)
     Z = X if view is None else view.transform(X)
     if team.rows[name].level == 1:
@@ -157,9 +155,8 @@ def member_radius(team: Team, name: str, X: np.ndarray, scale: np.ndarray, norm:
 def certify(model: Any, X: Any, *, norm: str = "linf", scale: np.ndarray | None = None) -> pd.DataFrame:
     """For each row: the class, the immune weight, whether Theorem S6's condition holds, and two radii.
 
-    `cell_radius`: no immune member moves within it. `radius`: the blend's class does not change within
-    it, whatever the other members do (0 where that cannot be promised). A member is immune at a row when
-    its radius there is > 0.
+    `cell_radius`: no immune member moves within it. `radius`: the blend's class does not change within it, whatever
+    the other members do (0 where that cannot be promised). A member is immune at a row when its radius there is > 0.
     """
     targets, S = targets_of(model, X, scale)
     blend = targets["blend"]
@@ -185,9 +182,7 @@ GRADIENT_ATTACKS = {"fgsm": fgsm, "pgd": pgd}
 def gradient_attack(
     model: Any, X: Any, y: Any, epsilon: float, *, method: str = "pgd", scale: np.ndarray | None = None
 ) -> np.ndarray:
-    """Rows moved by at most epsilon * scale in every column so as to raise the blend's loss on y; raw
-    units.
-    """
+    """Rows moved by at most epsilon * scale in every column so as to raise the blend's loss on y; raw units."""
     targets, S = targets_of(model, X, scale)
     blend = targets["blend"]
     moved = GRADIENT_ATTACKS[method](blend.loss_slope(_codes(model, y)), S, epsilon)
@@ -197,9 +192,8 @@ def gradient_attack(
 def attack_report(model: Any, X: Any, y: Any, *, epsilon: float = 0.1, scale: np.ndarray | None = None) -> pd.DataFrame:
     """Accuracy of the blend and of each member under attacks of length epsilon, one line each.
 
-    `fgsm`, `pgd`: attacks along the target's own slope. `transfer`: rows moved against the other targets;
-    the least accuracy. `mean_slope` 0 means that a gradient attack has nothing to follow, not that the
-    target is robust.
+    `fgsm`, `pgd`: attacks along the target's own slope. `transfer`: rows moved against the other targets; the least
+    accuracy. `mean_slope` 0 means that a gradient attack has nothing to follow, not that the target is robust.
     """
     targets, S = targets_of(model, X, scale)
     truth = _codes(model, y)
@@ -234,8 +228,7 @@ def black_box_distances(
     max_eval: int = 500,
     seed: int = 0,
 ) -> pd.DataFrame:
-    """Scaled L2 distance to the adversarial row that HopSkipJump finds, for the blend and each member:
-    (n, 1 + K').
+    """Scaled L2 distance to the adversarial row that HopSkipJump finds, for the blend and each member: (n, 1 + K').
 
     The attack only asks for labels, so it also reaches trees. Rows that a target gets wrong already have
     distance 0. Needs the extra "attack".

@@ -1,8 +1,7 @@
 """Within what distance a fitted specialist cannot move: its cells, read from the model itself.
 
-One row of the table `RADII` for each kind of learner; a kind that is not there is unknown (None), which
-is safe. `Z` (n, p) is what the model reads, `unit` (p,) the raw length of one step of each of its
-columns.
+One row of the table `RADII` for each kind of learner; a kind that is not there is unknown (None), which is safe. `Z`
+(n, p) is what the model reads, `unit` (p,) the raw length of one step of each of its columns.
 """
 
 from __future__ import annotations
@@ -18,9 +17,7 @@ FLOAT32 = 2.0**-24  # scikit-learn's trees and CatBoost compare in single precis
 
 
 def specialist_radius(model: Any, Z: np.ndarray, unit: np.ndarray, norm: str = "linf") -> np.ndarray | None:
-    """Radius (n,) within which the model gives the same answer for each row, or None where that is not
-    known.
-    """
+    """Radius (n,) within which the model gives the same answer for each row, or None where that is not known."""
     radius = RADII.get(type(model).__name__)
     return None if radius is None else radius(model, Z, unit, norm)
 
@@ -68,9 +65,7 @@ def catboost_cells(model: Any, Z: np.ndarray, unit: np.ndarray, norm: str) -> np
 
 
 def lightgbm_cells(model: Any, Z: np.ndarray, unit: np.ndarray, norm: str) -> np.ndarray | None:
-    """LightGBM, from the thresholds of its dumped trees: a safe bound that counts every split; None with
-    categories.
-    """
+    """LightGBM, from the thresholds of its dumped trees: a safe bound that counts every split; None with categories."""
     splits: list[tuple[int, float]] = []
     for tree in model.booster_.dump_model()["tree_info"]:
         if not _collect_splits(tree["tree_structure"], splits):
@@ -92,9 +87,8 @@ def _collect_splits(node: dict, splits: list[tuple[int, float]]) -> bool:
 def neighbour_cells(model: Any, Z: np.ndarray, unit: np.ndarray, norm: str) -> np.ndarray:
     """k nearest neighbours: exact for the set of neighbours.
 
-    With uniform weights the answer is constant while the set is. With distance weights it moves at once,
-    unless all neighbours have the same target: the paper counts k-NN as piecewise constant and weights it
-    by distance.
+    With uniform weights the answer is constant while the set is. With distance weights it moves at once, unless all
+    neighbours have the same target: the paper counts k-NN as piecewise constant and weights it by distance.
     """
     if model.effective_metric_ != "euclidean":
         return np.zeros(len(Z))

@@ -1,5 +1,4 @@
-"""Intervals and sets with a stated coverage, from out-of-fold predictions that are already there: no
-extra fit.
+"""Intervals and sets with a stated coverage, from out-of-fold predictions that are already there: no extra fit.
 
 Regression. A row's score is |y - f(x)| / s(x); the interval of a new row is f(x) -+ q s(x), q the conformal
 quantile of the scores. The scale s(x) grows with the disagreement V(x) as far as the data say that it should.
@@ -10,8 +9,7 @@ What is promised, with n rows and wanted coverage 1 - a, rows exchangeable:
 
 - Scores of rows that played no part in fitting f: at least 1 - a, and below 1 - a + 1 / (n + 1) when no two
   scores are equal (split conformal, exact for every n).
-- Out-of-fold scores with the fold models kept (`cv_plus_interval`): at least 1 - 2a - sqrt(2 / n)
-whatever the
+- Out-of-fold scores with the fold models kept (`cv_plus_interval`): at least 1 - 2a - sqrt(2 / n) whatever the
   specialists do, for weights and a scale fixed beforehand; about 1 - a when the specialists are stable.
 - Out-of-fold scores with the refitted blend (`calibrate_interval`, `calibrate_set`; the default of the
   estimators): no finite-sample theorem without a stability condition. The refitted blend has seen more
@@ -38,8 +36,7 @@ def conformal_quantile(
     sample_weight: np.ndarray | None = None,
     groups: np.ndarray | None = None,
 ) -> float:
-    """Smallest score q such that scores <= q hold `coverage` of the weight, a new row's own weight
-    counted above.
+    """Smallest score q such that scores <= q hold `coverage` of the weight, a new row's own weight counted above.
 
     Plain rows: the ceil((n + 1) coverage)-th smallest score, infinite when that exceeds n.
     `sample_weight`: rows count by weight and the new row by the mean weight. `groups`: each group counts
@@ -66,12 +63,10 @@ def _each_group_once(weight: np.ndarray, groups: np.ndarray) -> np.ndarray:
 def leave_fold_out_blend(
     P: np.ndarray, folds: np.ndarray, solve: Callable[[np.ndarray], np.ndarray]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Blend and disagreement of each row under weights that its own fold did not help to choose: (n, C),
-    (n,).
+    """Blend and disagreement of each row under weights that its own fold did not help to choose: (n, C), (n,).
 
-    P (n, K, C) out-of-fold predictions, folds (n,) ints; `solve(rows)` returns the weights (K,) learnt
-    from the rows where the boolean mask `rows` (n,) is true. Solving V small convex problems; nothing is
-    refitted.
+    P (n, K, C) out-of-fold predictions, folds (n,) ints; `solve(rows)` returns the weights (K,) learnt from the rows
+    where the boolean mask `rows` (n,) is true. Solving V small convex problems; nothing is refitted.
     """
     f, V = np.empty((len(P), P.shape[2])), np.empty(len(P))
     for fold in np.unique(folds):
@@ -84,9 +79,7 @@ def leave_fold_out_blend(
 
 @dataclass(frozen=True)
 class DoubtScale:
-    """s(x) = sqrt(floor + (1 - floor) V(x) / unit): floor 1 means that V says nothing about the size of
-    errors.
-    """
+    """s(x) = sqrt(floor + (1 - floor) V(x) / unit): floor 1 means that V says nothing about the size of errors."""
 
     floor: float
     unit: float
@@ -121,9 +114,7 @@ def calibrate_interval(
     sample_weight: np.ndarray | None = None,
     groups: np.ndarray | None = None,
 ) -> float:
-    """Conformal quantile of |y - f| / s over out-of-fold rows; all arrays (n,). Infinite when n is too
-    small.
-    """
+    """Conformal quantile of |y - f| / s over out-of-fold rows; all arrays (n,). Infinite when n is too small."""
     scores = np.abs(np.asarray(y) - np.asarray(oof_blend)) / oof_scale
     return conformal_quantile(scores, coverage, sample_weight=sample_weight, groups=groups)
 
@@ -159,9 +150,7 @@ def least_ambiguous_score(p: np.ndarray) -> np.ndarray:
 
 
 def adaptive_score(p: np.ndarray) -> np.ndarray:
-    """Probability of the classes likelier than c, plus half of p_c; larger sets where the row is hard;
-    (n, C).
-    """
+    """Probability of the classes likelier than c, plus half of p_c; larger sets where the row is hard; (n, C)."""
     order = np.argsort(-p, axis=1, kind="stable")
     ranked = np.take_along_axis(p, order, axis=1)
     score = np.empty_like(p)
@@ -182,8 +171,7 @@ def calibrate_set(
     sample_weight: np.ndarray | None = None,
     groups: np.ndarray | None = None,
 ) -> np.ndarray:
-    """Conformal quantile of the true classes' scores, (C,); oof_probability (n, C), label (n,) ints in
-    0..C-1.
+    """Conformal quantile of the true classes' scores, (C,); oof_probability (n, C), label (n,) ints in 0..C-1.
 
     One quantile for all classes promises coverage over all rows, and may buy it with the frequent classes
     alone; `per_class` takes a quantile of each class and promises coverage within each, with larger sets.

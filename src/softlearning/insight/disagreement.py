@@ -64,8 +64,7 @@ class Doubt:
 def compare_doubts(P: np.ndarray, alpha: np.ndarray, target: np.ndarray) -> tuple[Doubt, ...]:
     """Disagreement, entropy and 1 - max probability as detectors of the blend's errors, best first.
 
-    P (n, K, C) with C > 1, target (n, C) one-hot; a row is wrong when the blend's largest class is not
-    its own.
+    P (n, K, C) with C > 1, target (n, C) one-hot; a row is wrong when the blend's largest class is not its own.
     """
     p = blend(P, alpha)
     wrong = p.argmax(axis=1) != target.argmax(axis=1)

@@ -23,9 +23,7 @@ class Ambiguity:
 
 
 def ambiguity_rows(P: np.ndarray, target: np.ndarray, alpha: np.ndarray) -> tuple[np.ndarray, ...]:
-    """Each row's |f - y|^2, sum_k alpha_k |f_k - y|^2 and V; the first is the second minus the third;
-    (n,) each.
-    """
+    """Each row's |f - y|^2, sum_k alpha_k |f_k - y|^2 and V; the first is the second minus the third; (n,) each."""
     blend_error = ((blend(P, alpha) - target) ** 2).sum(axis=1)
     average_error = np.einsum("nkc,k->n", (P - target[:, None, :]) ** 2, alpha)
     return blend_error, average_error, disagreement(P, alpha)
@@ -55,9 +53,7 @@ def label_disagreement(P: np.ndarray) -> np.ndarray:
 
 
 def double_fault(P: np.ndarray, target: np.ndarray) -> np.ndarray:
-    """Share of rows that specialists k and j both get wrong; the diagonal is each one's error rate; (K,
-    K).
-    """
+    """Share of rows that specialists k and j both get wrong; the diagonal is each one's error rate; (K, K)."""
     wrong = (P.argmax(axis=2) != target.argmax(axis=1)[:, None]).astype(float)
     return wrong.T @ wrong / len(wrong)
 
@@ -84,17 +80,13 @@ def effective_specialists(alpha: np.ndarray) -> float:
 
 
 def effective_opinions(correlation: np.ndarray) -> float:
-    """K^2 / sum_kj correlation_kj^2 (participation ratio): K for uncorrelated errors, 1 for identical
-    ones.
-    """
+    """K^2 / sum_kj correlation_kj^2 (participation ratio): K for uncorrelated errors, 1 for identical ones."""
     return float(np.trace(correlation) ** 2 / np.sum(np.square(correlation)))
 
 
 @dataclass(frozen=True)
 class DiversityBound:
-    """Both sides of the corollary on diversity. `holds` says whether its second inequality holds on these
-    rows.
-    """
+    """Both sides of the corollary on diversity. `holds` says whether its second inequality holds on these rows."""
 
     ambiguity: float
     paper_bound: float
@@ -108,12 +100,11 @@ class DiversityBound:
 def diversity_bound(P: np.ndarray, alpha: np.ndarray) -> DiversityBound:
     """The ambiguity A of classifiers, the paper's lower bound on it, and one that always holds.
 
-    The corollary says A >= sum_{k != j} alpha_k alpha_j rho_kj. Its first step is an equality, A = 1/2
-    sum alpha_k alpha_j E|f_k - f_j|^2. Its second needs |f_k - f_j|^2 >= 2 wherever the named classes
-    differ: true of one-hot predictions (then the two sides are equal) and false of probabilities in
-    general. With m the lead of the named class over the runner-up, |f_k - f_j|^2 >= (m_k + m_j)^2 / 2
-    wherever the classes differ, which gives `margin_bound` = 1/2 sum alpha_k alpha_j E[(m_k + m_j)^2 / 2;
-    classes differ] <= A.
+    The corollary says A >= sum_{k != j} alpha_k alpha_j rho_kj. Its first step is an equality, A = 1/2 sum alpha_k
+    alpha_j E|f_k - f_j|^2. Its second needs |f_k - f_j|^2 >= 2 wherever the named classes differ: true of one-hot
+    predictions (then the two sides are equal) and false of probabilities in general. With m the lead of the named
+    class over the runner-up, |f_k - f_j|^2 >= (m_k + m_j)^2 / 2 wherever the classes differ, which gives
+    `margin_bound` = 1/2 sum alpha_k alpha_j E[(m_k + m_j)^2 / 2; classes differ] <= A.
     """
     label, lead = P.argmax(axis=2), _lead(P)
     differ = label[:, :, None] != label[:, None, :]

@@ -1,14 +1,13 @@
 """How good is the whole procedure on new rows: nested cross-validation, with intervals that hold.
 
-`evaluate` fits the model anew in every outer fold (its own cross-fitting, weights and refit included) and
-scores it on the rows held out, next to each specialist, the discrete Super Learner and uniform weights on
-the same rows.
+`evaluate` fits the model anew in every outer fold (its own cross-fitting, weights and refit included) and scores it
+on the rows held out, next to each specialist, the discrete Super Learner and uniform weights on the same rows.
 
-What an interval is about: the score, on new rows, of models fitted as those of the outer folds were, that
-is on (V - 1) / V of the rows. The model fitted on all rows is usually a little better. The standard error
-is that of the held-out rows (jackknife over rows, or over groups), so it does not contain the chance of
-drawing another training set: an interval for the *expected* score over training sets would have to be
-wider.
+What an interval is about: the score, on new rows, of models fitted as those of the outer folds were, that is on all
+rows but one fold. The model fitted on all rows is usually a little better. The standard error is that of the held-out
+rows (jackknife over rows, or over groups), times `scoring.DEPENDENCE`, because a held-out row has also trained the
+models of the other folds. It does not contain the chance of drawing another training set: an interval for the
+*expected* score over training sets would have to be wider.
 """
 
 from __future__ import annotations
@@ -86,8 +85,7 @@ def evaluate(
     cv : int, splitter or list of (train, test)
         The outer folds; shuffled, stratified for classes, whole groups where groups are given.
     metrics : scorer names of scikit-learn, or a dict of name -> scorer or function(y_true, y_pred)
-        Default: accuracy and log loss, or R2 and root mean squared error. Greater is better, as for every
-        scorer.
+        Default: accuracy and log loss, or R2 and root mean squared error. Greater is better, as for every scorer.
     groups : array (n,)
         Rows of a group are held out together, and the standard errors count groups instead of rows.
     sample_weight : array (n,)
@@ -119,9 +117,7 @@ def evaluate(
 
 @dataclass(frozen=True)
 class OuterFold:
-    """What one outer fold gave: the rows held out and each candidate's predictions of them, (m, C) or (m,
-    1).
-    """
+    """What one outer fold gave: the rows held out and each candidate's predictions of them, (m, C) or (m, 1)."""
 
     test: np.ndarray
     predictions: dict[str, np.ndarray]

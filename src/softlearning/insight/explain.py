@@ -1,5 +1,4 @@
-"""Why this weight: reasons, intervals, contributions and the importance of input columns. Nothing is
-refitted.
+"""Why this weight: reasons, intervals, contributions and the importance of input columns. Nothing is refitted.
 
 P (n, K, C) out-of-fold predictions, target (n, C), alpha (K,) on the simplex. For the squared loss
 everything about weights is in the Gram matrix of the errors, G = sum over rows and classes of (y - f_k)(y
@@ -22,11 +21,10 @@ DUPLICATE = 1e-6  # squared distance of two specialists, as a share of the bette
 class Reason:
     """Why a specialist has its weight.
 
-    `word`: "earns" (has weight), "duplicate" of `other`, "dominated" by `other` (in a blend of the two it
-    would get nothing), "not needed" (the blend of several others leaves it nothing), or the status of one
-    that did not finish. `slope`: rise of the risk per unit of weight moved to it from the blend; 0 for
-    one with weight, at the optimum. `worth`: rise of the risk when it is dropped and the weights are
-    solved again.
+    `word`: "earns" (has weight), "duplicate" of `other`, "dominated" by `other` (in a blend of the two it would get
+    nothing), "not needed" (the blend of several others leaves it nothing), or the status of one that did not finish.
+    `slope`: rise of the risk per unit of weight moved to it from the blend; 0 for one with weight, at the optimum.
+    `worth`: rise of the risk when it is dropped and the weights are solved again.
     """
 
     specialist: str
@@ -64,9 +62,7 @@ def why_these_weights(
     unfinished: Mapping[str, str] | None = None,
     sample_weight: np.ndarray | None = None,
 ) -> tuple[Reason, ...]:
-    """One Reason a specialist, heaviest first; `names` in the order of P, `unfinished` maps the others to
-    a status.
-    """
+    """One Reason a specialist, heaviest first; `names` in the order of P, `unfinished` maps the others to a status."""
     G = gram_matrix(P, target, sample_weight)
     finished = [_reason(k, names, G, alpha) for k in np.argsort(-alpha, kind="stable")]
     others = [Reason(name, 0.0, status) for name, status in (unfinished or {}).items()]
@@ -131,8 +127,7 @@ def bootstrap_weights(
 ) -> WeightIntervals:
     """How far the weights depend on which rows were drawn; whole groups are drawn where groups are given.
 
-    It resamples the stored predictions, so it shows the chance in choosing weights, not that in fitting
-    specialists.
+    It resamples the stored predictions, so it shows the chance in choosing weights, not that in fitting specialists.
     """
     rng = np.random.default_rng(seed)
     base = np.ones(len(P)) if sample_weight is None else np.asarray(sample_weight, dtype=float)
@@ -177,9 +172,7 @@ def family_totals(families: Sequence[str], alpha: np.ndarray) -> dict[str, float
 
 @dataclass(frozen=True)
 class Importance:
-    """Rise of the loss when a column's values are shuffled: mean and standard deviation over repeats,
-    (d,) each.
-    """
+    """Rise of the loss when a column's values are shuffled: mean and standard deviation over repeats, (d,) each."""
 
     mean: np.ndarray
     std: np.ndarray

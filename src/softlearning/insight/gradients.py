@@ -1,8 +1,7 @@
 """Slopes of fitted specialists: for weights u on the outputs, the gradient of u . f(x) in x.
 
-One row of the table `PULL_BACK` for each kind of learner: (model, Z (n, p), u (n, C)) -> (n, p),
-analytic. Trees have slope 0. A smooth learner that is not in the table is differentiated by central
-differences.
+One row of the table `PULL_BACK` for each kind of learner: (model, Z (n, p), u (n, C)) -> (n, p), analytic. Trees have
+slope 0. A smooth learner that is not in the table is differentiated by central differences.
 """
 
 from __future__ import annotations
@@ -19,9 +18,7 @@ PullBack = Callable[[Any, np.ndarray, np.ndarray], np.ndarray]
 
 
 def pull_back(model: Any, Z: np.ndarray, u: np.ndarray) -> np.ndarray:
-    """Gradient of sum_c u_c f_c(z) at each row; (n, p). u (n, C) has a column a class of the model, or
-    one column.
-    """
+    """Gradient of sum_c u_c f_c(z) at each row; (n, p). u (n, C) has a column a class of the model, or one column."""
     return PULL_BACK.get(type(model).__name__, by_differences)(model, Z, u)
 
 
@@ -133,9 +130,7 @@ def platt_machine(model: Any, Z: np.ndarray, u: np.ndarray) -> np.ndarray:
 
 
 def pair_coefficients(svc: Any) -> np.ndarray:
-    """Dual coefficients by pair, (pairs, support vectors), positive margins for the first class of the
-    pair.
-    """
+    """Dual coefficients by pair, (pairs, support vectors), positive margins for the first class of the pair."""
     if len(svc.classes_) == 2:
         return -svc.dual_coef_  # scikit-learn turns the sign of a single pair
     start = np.concatenate([[0], np.cumsum(svc.n_support_)])
@@ -148,9 +143,7 @@ def pair_coefficients(svc: Any) -> np.ndarray:
 
 
 def neighbours(model: Any, Z: np.ndarray, u: np.ndarray) -> np.ndarray:
-    """Distance-weighted k-NN: f = sum w_i y_i / sum w_i with w_i = 1 / |z - x_i|. Uniform weights have
-    slope 0.
-    """
+    """Distance-weighted k-NN: f = sum w_i y_i / sum w_i with w_i = 1 / |z - x_i|. Uniform weights have slope 0."""
     if model.weights != "distance" or model.effective_metric_ != "euclidean":
         return flat(model, Z, u)
     distance, nearest = model.kneighbors(Z)
@@ -179,9 +172,7 @@ def pipeline(model: Any, Z: np.ndarray, u: np.ndarray) -> np.ndarray:
 
 
 def spline_columns(step: Any, Z: np.ndarray, slope: np.ndarray) -> np.ndarray:
-    """From slopes in the basis functions to slopes in the columns; beyond the outer knots the basis is
-    constant.
-    """
+    """From slopes in the basis functions to slopes in the columns; beyond the outer knots the basis is constant."""
     if step.extrapolation != "constant" or not step.include_bias:
         raise NotImplementedError("slopes of splines are known for constant extrapolation with all basis functions")
     width = slope.shape[1] // Z.shape[1]

@@ -2,15 +2,11 @@
 
 Each function says what is proved and what is not. In short:
 
-- Theorem 1 states (1 + eps_n) R_oracle + C log(K / delta) / n. Its proof gives something else and weaker:
-an additive
-  2 M sqrt((K log 3n + log(2V / delta)) / 2m) + 2 lambda / n, with m = n / V. That is `paper_deviation`,
-  twice.
-- For the squared loss the risk is alpha' G alpha, so only the K(K + 1) / 2 entries of G have to be near
-their means:
+- Theorem 1 states (1 + eps_n) R_oracle + C log(K / delta) / n. Its proof gives something else and weaker: an additive
+  2 M sqrt((K log 3n + log(2V / delta)) / 2m) + 2 lambda / n, with m = n / V. That is `paper_deviation`, twice.
+- For the squared loss the risk is alpha' G alpha, so only the K(K + 1) / 2 entries of G have to be near their means:
   `gram_deviation` needs no covering of the simplex and grows with sqrt(log K), not with sqrt(K log n).
-- Both speak of the blend of the *fold* models under weights chosen from them; that the refitted blend is
-as good is
+- Both speak of the blend of the *fold* models under weights chosen from them; that the refitted blend is as good is
   usual, not proved. Both are worst cases: simulations in tests/claims show how far above reality they lie.
 """
 
@@ -49,8 +45,7 @@ class OracleBound:
 
 
 def paper_deviation(n: int, K: int, V: int, M: float, delta: float, lipschitz: float) -> float:
-    """sup over weights of |CV risk - risk| as in step 4 of the proof of Theorem 1, with probability 1 -
-    delta.
+    """sup over weights of |CV risk - risk| as in step 4 of the proof of Theorem 1, with probability 1 - delta.
 
     M sqrt((K log 3n + log(2V / delta)) / 2m) + lambda / n. Proved for any bounded Lipschitz loss
     (Hoeffding in each fold and a net of the simplex).
@@ -62,10 +57,9 @@ def paper_deviation(n: int, K: int, V: int, M: float, delta: float, lipschitz: f
 def gram_deviation(n: int, K: int, V: int, M: float, delta: float, *, signed: bool) -> float:
     """The same supremum for the squared loss: max over k, j of |G_kj - its mean| with probability 1 - delta.
 
-    An entry is a mean of products (y - f_k).(y - f_j) of size at most M; Hoeffding in each of V folds for
-    each of K(K + 1) / 2 entries gives M s sqrt(log(V K (K + 1) / delta) / 2m), s = 2 for products of
-    either sign (regression) and s = 1 for one-hot targets and probabilities, whose products are never
-    negative.
+    An entry is a mean of products (y - f_k).(y - f_j) of size at most M; Hoeffding in each of V folds for each of K(K
+    + 1) / 2 entries gives M s sqrt(log(V K (K + 1) / delta) / 2m), s = 2 for products of either sign (regression) and
+    s = 1 for one-hot targets and probabilities, whose products are never negative.
     """
     m = max(n // V, 1)
     return (2 if signed else 1) * M * math.sqrt(math.log(V * K * (K + 1) / delta) / (2 * m))
@@ -90,10 +84,9 @@ def oracle_bound(
 ) -> OracleBound:
     """Excess risk over the best convex combination: twice the largest deviation of the CV risk.
 
-    Proved for rows drawn independently and losses in [0, M] (M = 2 for one-hot targets and
-    probabilities). `method`: "classification" or "regression" (squared loss, through the Gram matrix),
-    "paper" (any Lipschitz loss; slope 2 sqrt(M), that of the squared loss), "selection" (the best single
-    specialist is chosen, and is the oracle).
+    Proved for rows drawn independently and losses in [0, M] (M = 2 for one-hot targets and probabilities). `method`:
+    "classification" or "regression" (squared loss, through the Gram matrix), "paper" (any Lipschitz loss; slope 2
+    sqrt(M), that of the squared loss), "selection" (the best single specialist is chosen, and is the oracle).
     """
     return OracleBound(n, K, V, M, delta, 2 * DEVIATIONS[method](n, K, V, M, delta), method)
 
@@ -115,11 +108,9 @@ def rows_needed(
 def stated_bound(
     oracle_risk: float, n: int, K: int, V: int = 5, M: float = 2.0, delta: float = 0.05, *, C1: float = 1.0
 ) -> float:
-    """Theorem 1 as it is stated: (1 + eps_n) R_oracle + C1 M^2 log(K / delta) / n, eps_n = 2M sqrt(K
-    log(3n) / 2m).
+    """Theorem 1 as it is stated: (1 + eps_n) R_oracle + C1 M^2 log(K / delta) / n, eps_n = 2M sqrt(K log(3n) / 2m).
 
-    Not proved: the proof's additive term does not vanish with R_oracle, and C1 is left open. For
-    comparison only.
+    Not proved: the proof's additive term does not vanish with R_oracle, and C1 is left open. For comparison only.
     """
     m = max(n // V, 1)
     return (1 + 2 * M * math.sqrt(K * math.log(3 * n) / (2 * m))) * oracle_risk + C1 * M**2 * math.log(K / delta) / n
@@ -180,9 +171,8 @@ def soft_operations(
 ) -> dict[str, float]:
     """Operations of each specialist, V sum_k T_k((V - 1) n / V) + sum_k T_k(n), and K^2 n C for the weights.
 
-    Counts of the paper's formulas, not seconds: constants differ by orders of magnitude between
-    algorithms, and a vectorised matrix product is far cheaper per operation than a tree. Measure seconds
-    before claiming speed.
+    Counts of the paper's formulas, not seconds: constants differ by orders of magnitude between algorithms, and a
+    vectorised matrix product is far cheaper per operation than a tree. Measure seconds before claiming speed.
     """
     table = SPECIALIST_OPERATIONS if operations is None else operations
     cost = {name: V * T((V - 1) * n / V, d) + T(n, d) for name, T in table.items()}

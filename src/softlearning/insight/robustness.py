@@ -1,9 +1,8 @@
 """How far a row can be moved before the answer can change: certificates from arrays, attacks from gradients.
 
-Theorem S6 calls a piecewise-constant specialist immune: within its cell nothing moves. Here the cells are
-measured. A radius r of a row means: no perturbation of length *less than* r moves the specialist. Lengths
-are in the unit of the raw columns when `unit` gives the raw length of one step of each column (the scale
-that a view divides by).
+Theorem S6 calls a piecewise-constant specialist immune: within its cell nothing moves. Here the cells are measured. A
+radius r of a row means: no perturbation of length *less than* r moves the specialist. Lengths are in the unit of the
+raw columns when `unit` gives the raw length of one step of each column (the scale that a view divides by).
 
 For a box (a leaf of a tree) the nearest way out is along one axis, so its L-infinity and L2 radius are
 equal: the division by the root of d in the paper's proof is not needed.
@@ -35,12 +34,10 @@ class Tree:
 
 
 def tree_radius(tree: Tree, X: np.ndarray, *, unit: np.ndarray | None = None, rounding: float = 0.0) -> np.ndarray:
-    """Exact distance of each row to the edge of its leaf, in L2 and in L-infinity alike; (n,), inf
-    without a split.
+    """Exact distance of each row to the edge of its leaf, in L2 and in L-infinity alike; (n,), inf without a split.
 
-    X (n, d) may hold nan; a missing value is not moved. `rounding` is the relative precision in which the
-    tree compares (2^-24 for scikit-learn, which compares in float32); what it could hide is taken off the
-    radius.
+    X (n, d) may hold nan; a missing value is not moved. `rounding` is the relative precision in which the tree
+    compares (2^-24 for scikit-learn, which compares in float32); what it could hide is taken off the radius.
     """
     unit = np.ones(X.shape[1]) if unit is None else unit
     node, radius = np.zeros(len(X), dtype=int), np.full(len(X), np.inf)
@@ -72,8 +69,7 @@ def border_radius(
 ) -> np.ndarray:
     """Distance to the nearest of all borders of each column; (n,).
 
-    Symmetric trees (CatBoost) ask all their questions of every row, so for them this is exact; for others
-    it is safe.
+    Symmetric trees (CatBoost) ask all their questions of every row, so for them this is exact; for others it is safe.
     """
     radius = np.full(len(X), np.inf)
     for j, edges in enumerate(borders):
@@ -93,9 +89,8 @@ def neighbour_radius(
 ) -> np.ndarray:
     """Exact distance within which the k nearest training rows stay the same rows; (n,), Euclidean neighbours.
 
-    For i among the k and j not, z is nearer to j beyond the plane that halves their connection, at the
-    distance (|x - j|^2 - |x - i|^2) / (2 |i - j|) in L2, with |i - j|_1 in L-infinity; the radius is the
-    smallest of these.
+    For i among the k and j not, z is nearer to j beyond the plane that halves their connection, at the distance (|x -
+    j|^2 - |x - i|^2) / (2 |i - j|) in L2, with |i - j|_1 in L-infinity; the radius is the smallest of these.
     """
     if norm not in ("l2", "linf"):
         raise ValueError(f"norm is {norm!r}; it is 'l2' or 'linf'")
@@ -138,11 +133,9 @@ def theorem_condition(P: np.ndarray, alpha: np.ndarray, immune: np.ndarray) -> n
 
 
 def stable_rows(P: np.ndarray, alpha: np.ndarray, immune: np.ndarray) -> np.ndarray:
-    """Rows (n,) whose class cannot change as long as the immune specialists do not move, whatever the
-    others say.
+    """Rows (n,) whose class cannot change as long as the immune specialists do not move, whatever the others say.
 
-    With c the blend's class: sum over immune k of alpha_k (f_kc - f_kc') > weight of the others, for
-    every c' != c.
+    With c the blend's class: sum over immune k of alpha_k (f_kc - f_kc') > weight of the others, for every c' != c.
     """
     fixed = np.where(np.asarray(immune, dtype=bool), np.inf, -np.inf)
     return certified_radius(P, alpha, np.broadcast_to(fixed, P.shape[:2])) == np.inf
@@ -167,9 +160,7 @@ def certified_radius(P: np.ndarray, alpha: np.ndarray, radius: np.ndarray) -> np
 
 
 def fgsm(gradient: Gradient, X: np.ndarray, epsilon: float) -> np.ndarray:
-    """One step of length epsilon along the sign of the slope: rows (n, d) with |change| <= epsilon in
-    L-infinity.
-    """
+    """One step of length epsilon along the sign of the slope: rows (n, d) with |change| <= epsilon in L-infinity."""
     return X + epsilon * np.sign(gradient(X))
 
 
@@ -183,9 +174,7 @@ def pgd(
     seed: int = 0,
     random_start: bool = True,
 ) -> np.ndarray:
-    """Projected gradient ascent within epsilon of each row, in L-infinity or L2; step length 2.5 epsilon
-    / steps.
-    """
+    """Projected gradient ascent within epsilon of each row, in L-infinity or L2; step length 2.5 epsilon / steps."""
     rng = np.random.default_rng(seed)
     change = _project(rng.uniform(-epsilon, epsilon, X.shape), epsilon, norm) if random_start else np.zeros_like(X)
     for _ in range(steps):

@@ -23,9 +23,7 @@ DEPENDENCE = 1.1
 
 @dataclass(frozen=True)
 class Records:
-    """Held-out rows one after the other: target, fold, block (row or group), weight, predictions by
-    candidate.
-    """
+    """Held-out rows one after the other: target, fold, block (row or group), weight, predictions by candidate."""
 
     y: np.ndarray
     fold: np.ndarray
@@ -184,9 +182,7 @@ class ScorerMetric:
 
 
 def few_blocks(records: Records, most: int) -> np.ndarray:
-    """Blocks thrown together at random, within their folds, until there are about that many; numbered
-    from 0.
-    """
+    """Blocks thrown together at random, within their folds, until there are about that many; numbered from 0."""
     number = records.block.max() + 1
     if number <= most:
         return records.block
@@ -200,9 +196,7 @@ def few_blocks(records: Records, most: int) -> np.ndarray:
 
 
 class RecordedClassifier(ClassifierMixin, BaseEstimator):
-    """Stands in for a fitted classifier before a scorer: its table is row numbers, its answers are on
-    record.
-    """
+    """Stands in for a fitted classifier before a scorer: its table is row numbers, its answers are on record."""
 
     def __init__(self, probability: np.ndarray, classes: np.ndarray):
         self.probability, self.classes = probability, classes
@@ -235,21 +229,17 @@ def recorded(records: Records, candidate: str) -> Any:
 
 
 def jackknife_error(left_out: np.ndarray) -> float:
-    """sqrt((B - 1) / B sum_b (s_b - mean)^2) over the scores with one block left out, (B,), times
-    `DEPENDENCE`.
-    """
+    """sqrt((B - 1) / B sum_b (s_b - mean)^2) over the scores with one block left out, (B,), times `DEPENDENCE`."""
     B = len(left_out)
     spread = np.sum((left_out - left_out.mean()) ** 2)
     return DEPENDENCE * float(np.sqrt((B - 1) / B * spread)) if B > 1 else float("nan")
 
 
 def score_interval(name: str, score: float, error: float, blocks: int, level: float) -> tuple[float, float]:
-    """Interval on the scale where the metric's errors are most nearly normal, with Student's t for the
-    blocks.
+    """Interval on the scale where the metric's errors are most nearly normal, with Student's t for the blocks.
 
-    Shares (accuracy, areas): Wilson's interval for the number of rows that would have this standard
-    error. Losses (names with neg_) and R2: on the logarithm of the loss, or of 1 - R2. Others: as they
-    are.
+    Shares (accuracy, areas): Wilson's interval for the number of rows that would have this standard error. Losses
+    (names with neg_) and R2: on the logarithm of the loss, or of 1 - R2. Others: as they are.
     """
     t = float(stats.t.ppf((1 + level) / 2, max(blocks - 1, 1)))
     if name.startswith(SHARES) and 0 <= score <= 1:

@@ -3,10 +3,9 @@
 A row is accepted when its doubt is at most a threshold. Any doubt will do (disagreement, entropy, 1 - max
 probability); rows are exchangeable, `doubt` and `wrong` are (n,).
 
-What is promised. `threshold_for_risk` is exact for rows that played no part in making the predictor. On
-out-of-fold rows the promise concerns a predictor that treats a new row as those rows were treated; the
-refitted blend has seen more rows, so it is close to that predictor but not identical, and the promise is
-approximate.
+What is promised. `threshold_for_risk` is exact for rows that played no part in making the predictor. On out-of-fold
+rows the promise concerns a predictor that treats a new row as those rows were treated; the refitted blend has seen
+more rows, so it is close to that predictor but not identical, and the promise is approximate.
 """
 
 from __future__ import annotations
@@ -32,9 +31,7 @@ def threshold_for_coverage(doubt: np.ndarray, coverage: float) -> float:
 
 
 def clopper_pearson_upper(wrong: int, n: int, delta: float) -> float:
-    """Upper bound on an error rate after `wrong` errors in n rows, exceeded with probability at most
-    delta.
-    """
+    """Upper bound on an error rate after `wrong` errors in n rows, exceeded with probability at most delta."""
     if wrong >= n:
         return 1.0
     return float(beta.ppf(1 - delta, wrong + 1, n - wrong))
@@ -55,14 +52,12 @@ class RiskThreshold:
 def threshold_for_risk(
     doubt: np.ndarray, wrong: np.ndarray, risk: float, *, delta: float = 0.1, seed: int = 0
 ) -> RiskThreshold:
-    """Largest threshold found whose error rate among accepted rows is at most `risk`, with confidence 1 -
-    delta.
+    """Largest threshold found whose error rate among accepted rows is at most `risk`, with confidence 1 - delta.
 
-    Learn then test: a pilot of rows fixes the thresholds to try and the one to begin with; the remaining
-    rows test "the risk at this threshold exceeds `risk`" with the exact binomial p-value, from there
-    upwards, and stop at the first threshold that is not rejected. The sequence is fixed before its tests
-    see data, so one delta pays for all of them: P(risk of the answer > `risk`) <= delta, for any n and
-    any doubt.
+    Learn then test: a pilot of rows fixes the thresholds to try and the one to begin with; the remaining rows test
+    "the risk at this threshold exceeds `risk`" with the exact binomial p-value, from there upwards, and stop at the
+    first threshold that is not rejected. The sequence is fixed before its tests see data, so one delta pays for all
+    of them: P(risk of the answer > `risk`) <= delta, for any n and any doubt.
     """
     doubt, wrong = np.asarray(doubt, dtype=float), np.asarray(wrong, dtype=bool)
     pilot = np.zeros(len(doubt), dtype=bool)
@@ -87,16 +82,12 @@ def _sequence_from_pilot(doubt: np.ndarray, wrong: np.ndarray, risk: float, n_te
         return np.empty(0)
     grid, accepted, errors = _counts_by_threshold(doubt, wrong)
     expected_n = np.round(accepted * n_test / len(doubt))
-    expected_errors = np.ceil(
-        expected_n * (errors + 0.5) / (accepted + 1)
-    )  # never zero: few rows prove little
+    expected_errors = np.ceil(expected_n * (errors + 0.5) / (accepted + 1))  # never zero: few rows prove little
     start = int(np.argmin(binom.cdf(expected_errors, expected_n, risk)))
     return np.append(grid[start:], np.inf)
 
 
-def _last_rejected(
-    sequence: np.ndarray, doubt: np.ndarray, wrong: np.ndarray, risk: float, delta: float
-) -> float:
+def _last_rejected(sequence: np.ndarray, doubt: np.ndarray, wrong: np.ndarray, risk: float, delta: float) -> float:
     """Walk up the sequence while "risk too large" is rejected; -inf when already the first is not."""
     order = np.argsort(doubt)
     accepted = np.searchsorted(doubt[order], sequence, side="right")
@@ -116,9 +107,7 @@ def _counts_by_threshold(doubt: np.ndarray, wrong: np.ndarray) -> tuple[np.ndarr
 
 @dataclass(frozen=True)
 class RiskCoverage:
-    """Risk among accepted rows as the threshold rises. `area` is its mean over coverage, `best_area` an
-    oracle's.
-    """
+    """Risk among accepted rows as the threshold rises. `area` is its mean over coverage, `best_area` an oracle's."""
 
     threshold: np.ndarray
     coverage: np.ndarray
@@ -128,12 +117,10 @@ class RiskCoverage:
 
 
 def risk_coverage_curve(doubt: np.ndarray, loss: np.ndarray) -> RiskCoverage:
-    """The curve at every distinct doubt, rows with equal doubt entering together; loss (n,) is 0/1 or any
-    loss.
+    """The curve at every distinct doubt, rows with equal doubt entering together; loss (n,) is 0/1 or any loss.
 
-    `area` is the mean, over the n rows in order of doubt, of the mean loss so far. Tied rows share the
-    mean loss of their tie, so the area does not depend on the order of rows. `best_area` sorts rows by
-    the loss itself.
+    `area` is the mean, over the n rows in order of doubt, of the mean loss so far. Tied rows share the mean loss of
+    their tie, so the area does not depend on the order of rows. `best_area` sorts rows by the loss itself.
     """
     loss = np.asarray(loss, dtype=float)
     grid, accepted, total = _counts_by_threshold(np.asarray(doubt, dtype=float), loss)
