@@ -115,7 +115,6 @@ STACKERS = {
     "sharpened": Stacker(lambda task, classes: SharpenedPool(classes)),
     "logistic_.001": Stacker(partial(logistic, 0.001)),
     "logistic_.01": Stacker(partial(logistic, 0.01)),
-    "logistic_.1": Stacker(partial(logistic, 0.1)),
     "trees": Stacker(lambda task, classes: trees(task), beside=True, tasks=("classification", "regression")),
     "ridge": Stacker(lambda task, classes: RidgeCV(np.logspace(-1, 4, 11)), tasks=("regression",)),
     "nonnegative": Stacker(lambda task, classes: LinearRegression(positive=True), tasks=("regression",)),
@@ -158,9 +157,10 @@ def brier_temperature(P: np.ndarray, target: np.ndarray) -> float:
 TEMPERATURES: dict[str, Callable[[np.ndarray, np.ndarray], float]] = {
     "none": lambda P, target: 1.0,
     "log": lambda P, target: fit_temperature(P, target),
-    "shrunk_1": lambda P, target: fit_temperature(P, target, shrink=1.0),
     "shrunk_5": lambda P, target: fit_temperature(P, target, shrink=5.0),
     "shrunk_20": lambda P, target: fit_temperature(P, target, shrink=20.0),
+    "shrunk_50": lambda P, target: fit_temperature(P, target, shrink=50.0),
+    "shrunk_200": lambda P, target: fit_temperature(P, target, shrink=200.0),
     "brier": brier_temperature,
 }
 
@@ -335,7 +335,7 @@ def sklearn_stacking(cached: Cached, rows: tuple[str, ...]) -> dict[str, Any]:
 
 BASE: dict[str, dict[str, Any]] = {
     "classification": {
-        "calibrate": "shrunk_20",
+        "calibrate": "shrunk_50",
         "level_2": ("log_pool",),
         "reads": "support",
         "rule": "guarded",
@@ -365,7 +365,7 @@ def schemes(task: str) -> list[tuple[str, Scheme]]:
     names = [name for name, row in STACKERS.items() if task in row.tasks]
     table += [("level 2", replace(base, name="none", level_2=()))]
     table += [("level 2", replace(base, name=name, level_2=(name,))) for name in names]
-    table += [("reads", replace(base, name=f"{name} of all", level_2=(name,), reads="all")) for name in names]
+    table += [("reads", replace(base, name="all of level 1", reads="all"))] if base.level_2 else []
     if task == "classification":
         table += [("calibrate", replace(base, name=how, calibrate=how)) for how in TEMPERATURES]
         table += [("calibrate", replace(base, name="specialists and blend", blend_temperature=True))]
