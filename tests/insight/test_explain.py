@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
 
+from softlearning.insight import explain
 from softlearning.insight.disagreement import blend
 from softlearning.insight.explain import (
     bootstrap_weights,
@@ -101,7 +102,9 @@ def test_bootstrap_intervals_hold_the_weights_and_shrink_with_rows(rng):
     assert intervals(2000) < 0.6 * intervals(150)
 
 
-def test_bootstrap_through_gram_matrices_equals_solving_with_row_weights(regression):
+@pytest.mark.parametrize("memory", [0, 10**6])
+def test_bootstrap_through_gram_matrices_equals_solving_with_row_weights(regression, memory, monkeypatch):
+    monkeypatch.setattr(explain, "MEMORY", memory)
     P, y = regression
     P = P[:, [0, 1, 3]]
     fast = bootstrap_weights(P, y, draws=5, seed=3)

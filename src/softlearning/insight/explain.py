@@ -14,6 +14,7 @@ import numpy as np
 
 from softlearning.weights import solve_weights
 
+MEMORY = 3 * 10**7  # numbers that a bootstrap may keep
 DUPLICATE = 1e-6  # squared distance of two specialists, as a share of the better one's squared error
 
 
@@ -142,10 +143,21 @@ def _solver(
 ) -> Callable[[np.ndarray], np.ndarray]:
     """Row weights -> specialists' weights; through Gram matrices where they say all."""
     if rule == "simplex" and loss == "squared":
-        return lambda row_weight: weights_from_gram(gram_matrix(P, target, row_weight))
+        gram = _gram_by_rows(P, target)
+        return lambda row_weight: weights_from_gram(gram(row_weight))
     return lambda row_weight: (
         solve_weights(P, target, rule=rule, loss=loss, sample_weight=row_weight, folds=folds).weights
     )
+
+
+def _gram_by_rows(P: np.ndarray, target: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
+    """Row weights -> Gram matrix: a product with the Gram matrices of single rows, where these fit in memory."""
+    n, K, _ = P.shape
+    if n * K * K > MEMORY:
+        return lambda row_weight: gram_matrix(P, target, row_weight)
+    errors = target[:, None, :] - P
+    rows = (errors @ errors.transpose(0, 2, 1)).reshape(n, K * K)
+    return lambda row_weight: (row_weight @ rows / row_weight.sum()).reshape(K, K)
 
 
 def _row_counts(rng: np.random.Generator, n: int, groups: np.ndarray | None) -> np.ndarray:
