@@ -71,6 +71,7 @@ COLUMNS = {
     "categories of numbers": (pd.Categorical(cycle(10, 20)), "category"),
     "intervals": (pd.cut(RNG.normal(size=N), 3), "category"),
     "mixed objects": (cycle("a", 1, 2.5, None), "category"),
+    "names of two words": ([f"maker{i % 7} model{i}" for i in range(N)], "high_cardinality"),
     "many strings": (cycle(*[f"k{i}" for i in range(25)]), "high_cardinality"),
     "dates": (days(), "datetime"),
     "dates with a zone": (pd.to_datetime(days()).tz_localize("Asia/Tokyo"), "datetime"),
@@ -591,7 +592,7 @@ def test_the_description_says_what_was_understood(messy_tables):
     [
         ("titanic", "Survived", "classification", "i n t c n n n h n h c"),
         ("penguins", "species", "classification", "c n n n n c"),
-        ("auto_mpg", "mpg", "regression", "n n n n n n c t"),
+        ("auto_mpg", "mpg", "regression", "n n n n n n c h"),
     ],
 )
 def test_real_tables_are_understood_from_the_file_alone(messy_tables, name, target, task, kinds):

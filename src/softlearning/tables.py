@@ -352,11 +352,11 @@ def _code_like(words: Sequence[str], cells: Cells, name: str) -> str:
 
 
 def _is_prose(words: Sequence[str], cells: Cells) -> bool:
-    """Several words a cell and most cells different."""
+    """At least three words a cell and most cells different; shorter ones are names, and names are categories."""
     if len(words) <= LOW_CARDINALITY or 2 * len(words) < cells.rows - cells.missing:
         return False
     lengths = [len(word.split()) for word in words[:1000]]
-    return sum(lengths) >= 2 * len(lengths)
+    return sum(lengths) >= 3 * len(lengths)
 
 
 def _as_numeric(cells: Cells, name: str, reason: str, *, kind: str = "numeric", style: str = "") -> Column:
