@@ -113,8 +113,10 @@ def test_ratios_are_paired_by_table_and_seed():
 
 
 def test_goals_are_reached_or_missed_by_their_figures():
-    goals = goals_table(results())
+    member = {"dataset": "a", "seed": 0, "task": "classification", "specialist": "logistic", "score": 0.52}
+    goals = goals_table(results().assign(kind="family"), pd.DataFrame([member]))
     assert goals["measured"].tolist()[0] == "1.111"
+    assert goals["measured"].tolist()[5] == "worst -0.0200 (a)"
     assert goals["reached"].tolist() == ["no", "no", "no", "yes", "yes", "no", "yes"]
 
 

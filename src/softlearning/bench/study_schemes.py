@@ -415,9 +415,4 @@ def picks(alone: list[dict[str, Any]], rows: tuple[str, ...]) -> list[dict[str, 
     """The best specialist with hindsight (least loss on the test part) and by cross-validation (least squared risk)."""
     known = [line for line in alone if line["specialist"] in rows]
     hindsight, picked = min(known, key=lambda line: line["loss"]), min(known, key=lambda line: line["cv_risk"])
-    best_score = max(known, key=lambda line: line["score"])
-    return [
-        {**hindsight, "scheme": "best with hindsight"},
-        {**best_score, "scheme": "best score with hindsight"},
-        {**picked, "scheme": "picked by cross-validation"},
-    ]
+    return [{**hindsight, "scheme": "best with hindsight"}, {**picked, "scheme": "picked by cross-validation"}]
