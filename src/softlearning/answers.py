@@ -42,7 +42,7 @@ class Answers:
 
     def _calibrate(self, coverage: float) -> None:
         learned = self.model._learned
-        f, V = honest_blend(learned, self.model.rule, self.model._learned.solution.loss)
+        f, V = honest_blend(learned, self.model._rule_used(), self.model._learned.solution.loss)
         Y, weight = learned.rows_target(), learned.rows_weight()
         if self.classes is not None:
             self._quantile = calibrate_set(f, Y.argmax(axis=1), coverage, sample_weight=weight)

@@ -105,7 +105,7 @@ class SoftLearning(CallbackSupportMixin, BaseEstimator):
         weight = None if data.weight is None else data.weight[rows]
         folds = crossed.fold_of_row[rows]
         P, Y, loss = crossed.oof[rows], data.target[rows], self._loss_for(crossed.library)
-        return solve_weights(P, Y, rule=self.rule, loss=loss, sample_weight=weight, folds=folds)
+        return solve_weights(P, Y, rule=self._rule_used(), loss=loss, sample_weight=weight, folds=folds)
 
     def _team(self, solution: Solution, crossed: CrossFit, data: Data, resources, known):
         """The specialists with weight, fitted on all rows or as they were in the folds; and what failed."""
@@ -122,7 +122,7 @@ class SoftLearning(CallbackSupportMixin, BaseEstimator):
         self._learned = learned
         self.weights_ = learned.weights()
         self.certificate_ = learned.certificate()
-        verdict = judge(learned, self.rule, learned.solution.loss)
+        verdict = judge(learned, self._rule_used(), learned.solution.loss)
         self.cv_risk_, self.verdict_ = verdict.risk, str(verdict)
         self.failures_ = failure_table(learned.crossed.failures)
         self.leaderboard_ = leaderboard(learned, learned.solution.loss, self._score_of, verdict)
@@ -288,6 +288,10 @@ class SoftLearning(CallbackSupportMixin, BaseEstimator):
         store = None if self.checkpoint is None else Store(self.checkpoint)
         return Resources(self.n_jobs, deadline, self.memory_limit, store)
 
+    def _rule_used(self):
+        """The rule asked for; by default the exact one, and for the default library the guarded one (docs/study.md)."""
+        return self.rule or ("guarded" if isinstance(self.library, str) and self.library == "default" else "simplex")
+
     def _loss_for(self, library: Library) -> str:
         """What the weights minimise: stackers learn by likelihood, and beside them all are judged by it."""
         return self.loss or ("log" if self._calibrates() and library.level(2) else "squared")
@@ -354,10 +358,10 @@ class SoftClassifier(ClassifierMixin, SoftLearning):
     library : str, Library or list, default="default"
         "default", "paper" or "fast"; a `Library`; or a list of names, `Specialist` rows, (name, estimator) pairs and
         scikit-learn estimators, mixed freely.
-    rule : str or callable, default="guarded"
-        How weights are found: "guarded" (exact, unless held-out folds speak for the best specialist or for equal
-        weights), "simplex" (exact), "slsqp", "greedy", "nnls", "uniform", "best", or a function of (predictions,
-        target, sample_weight).
+    rule : str, callable or None, default=None
+        How weights are found: "simplex" (exact), "guarded" (exact, unless held-out folds speak for the best specialist
+        or for equal weights), "slsqp", "greedy", "nnls", "uniform", "best", or a function of (predictions, target,
+        sample_weight). None is "guarded" for the default library and "simplex" for any other.
     loss : {"squared", "log"} or None, default=None
         What the weights minimise on the out-of-fold probabilities. None is "log" for calibrated probabilities in a
         library with a stacker, as the default one is, and "squared" for any other.
@@ -424,7 +428,7 @@ class SoftClassifier(ClassifierMixin, SoftLearning):
         self,
         library="default",
         *,
-        rule="guarded",
+        rule=None,
         loss=None,
         calibrate=True,
         cv=None,
@@ -473,7 +477,7 @@ class SoftClassifier(ClassifierMixin, SoftLearning):
             What is compared with the threshold.
         """
         P, alpha = self._tensor(X)
-        probability, V = honest_blend(self._learned, self.rule, self._learned.solution.loss)
+        probability, V = honest_blend(self._learned, self._rule_used(), self._learned.solution.loss)
         measure = doubt_measure(doubt)
         known = measure(probability, V)
         if risk is None:
@@ -489,7 +493,7 @@ class SoftClassifier(ClassifierMixin, SoftLearning):
 
         With `per_class` the coverage holds within each class, at the price of larger sets.
         """
-        probability, _ = honest_blend(self._learned, self.rule, self._learned.solution.loss)
+        probability, _ = honest_blend(self._learned, self._rule_used(), self._learned.solution.loss)
         label = self._learned.rows_target().argmax(axis=1)
         weight = self._learned.rows_weight()
         quantile = calibrate_set(probability, label, coverage, per_class=per_class, sample_weight=weight)
@@ -550,7 +554,7 @@ class SoftRegressor(RegressorMixin, SoftLearning):
         self,
         library="default",
         *,
-        rule="guarded",
+        rule=None,
         loss=None,
         cv=None,
         kinds=None,
@@ -584,13 +588,13 @@ class SoftRegressor(RegressorMixin, SoftLearning):
     def predict_selective(self, X, coverage=0.9):
         """Predictions, and which of them to believe: the share `coverage` with the least disagreement."""
         P, alpha = self._tensor(X)
-        _, V = honest_blend(self._learned, self.rule, self._learned.solution.loss)
+        _, V = honest_blend(self._learned, self._rule_used(), self._learned.solution.loss)
         return blend(P, alpha)[:, 0], disagreement(P, alpha) <= threshold_for_coverage(V, coverage)
 
     def predict_interval(self, X, coverage=0.9) -> tuple[np.ndarray, np.ndarray]:
         """Low and high, each (n,): wider where the specialists disagree, as far as that told errors before."""
         P, alpha = self._tensor(X)
-        mean, V = honest_blend(self._learned, self.rule, self._learned.solution.loss)
+        mean, V = honest_blend(self._learned, self._rule_used(), self._learned.solution.loss)
         y, weight = self._learned.rows_target()[:, 0], self._learned.rows_weight()
         scale = fit_scale(y - mean[:, 0], V)
         quantile = calibrate_interval(mean[:, 0], y, scale(V), coverage, sample_weight=weight)

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from softlearning.containers import frame_or_array, is_frame
 from softlearning.insight.diversity import effective_opinions, effective_specialists, error_correlation
 from softlearning.insight.explain import Reason, bootstrap_weights, permutation_importance, why_these_weights
 from softlearning.learned import Learned, honest_blend, judge
@@ -53,7 +54,7 @@ def summarise_model(model, *, X=None, y=None, command: str | None = None) -> dic
     Y, weight = learned.rows_target(), learned.rows_weight()
     classes = [str(c) for c in getattr(model, "classes_", [])]
     few = len(np.unique(fold)) < 2
-    return {
+    summary = {
         "task": learned.data.task,
         "kind": type(model).__name__,
         "classes": classes,
@@ -74,12 +75,22 @@ def summarise_model(model, *, X=None, y=None, command: str | None = None) -> dic
         "table": table_summary(learned.data.schema),
         "provenance": provenance(model, command),
     }
+    return finite(summary)
+
+
+def finite(value: Any) -> Any:
+    """The same plain data with None for what is no number: the R² of a constant target."""
+    if isinstance(value, dict):
+        return {key: finite(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [finite(item) for item in value]
+    return None if isinstance(value, float) and not np.isfinite(value) else value
 
 
 def honest_predictions(model) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Blend (n, C), disagreement (n,) and fold (n,) of the rows that some fold held out."""
     learned: Learned = model._learned
-    p, V = honest_blend(learned, model.rule, model._learned.solution.loss)
+    p, V = honest_blend(learned, model._rule_used(), model._learned.solution.loss)
     return p, V, learned.rows_fold()
 
 
@@ -120,7 +131,7 @@ def comparisons(model, p: np.ndarray) -> list[dict[str, Any]]:
     """
     learned: Learned = model._learned
     P, Y, weight = learned.rows_tensor(), learned.rows_target(), learned.rows_weight()
-    best = judge(learned, model.rule, model._learned.solution.loss).best
+    best = judge(learned, model._rule_used(), model._learned.solution.loss).best
     trivial = np.broadcast_to(np.average(Y, axis=0, weights=weight), Y.shape)
     rivals = {
         "best": (f"best single specialist in hindsight ({best})", P[:, learned.crossed.columns([best])[0]]),
@@ -164,7 +175,7 @@ def weight_lines(model) -> list[dict[str, Any]]:
     drawn = bootstrap_weights(
         P,
         Y,
-        rule=model.rule,
+        rule=model._rule_used(),
         loss=model._learned.solution.loss,
         sample_weight=weight,
         folds=learned.rows_fold(),
@@ -188,7 +199,7 @@ def weight_lines(model) -> list[dict[str, Any]]:
 def _draws(model, P: np.ndarray) -> int:
     """As many bootstrap samples as a few seconds allow; rules without a Gram matrix cost far more each."""
     n, K, C = P.shape
-    quick = model.rule == "simplex" and model._learned.solution.loss == "squared"
+    quick = model._rule_used() == "simplex" and model._learned.solution.loss == "squared"
     return int(np.clip(WORK / (n * K * K * C * (1 if quick else 50)), 20, DRAWS))
 
 
@@ -205,9 +216,7 @@ def in_words(reason: Reason) -> str:
 
 
 def leaderboard_lines(model) -> list[dict[str, Any]]:
-    """The leaderboard as plain data, NaN as None."""
-    lines = model.leaderboard_.to_dict("records")
-    return [{str(k): (None if isinstance(v, float) and np.isnan(v) else v) for k, v in line.items()} for line in lines]
+    return [{str(k): v for k, v in line.items()} for line in model.leaderboard_.to_dict("records")]
 
 
 def certificate(model) -> dict[str, Any]:
@@ -239,6 +248,7 @@ def importance(model, X, y) -> dict[str, Any]:
 
     Tables too wide for the time there is get the reason instead of numbers.
     """
+    X = frame_or_array(X) if is_frame(X) else X
     rows = np.sort(np.random.default_rng(0).permutation(X.shape[0])[:SAMPLE])
     X = X.iloc[rows] if hasattr(X, "iloc") else X[rows]
     codes = model._encode_again(np.asarray(y)[rows])
