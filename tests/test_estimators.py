@@ -404,6 +404,14 @@ class CountingRidge(Ridge):
     """A ridge of the user's own."""
 
 
+def test_the_default_library_keeps_its_guard_when_it_changes():
+    assert SoftClassifier()._rule_used() == "guarded"
+    assert SoftClassifier("fast")._rule_used() == SoftClassifier(["logistic"])._rule_used() == "simplex"
+    X, y = load_iris(return_X_y=True)
+    shrunk = SoftClassifier().fit(X[::3], y[::3]).drop("mlp_large", X[::3], y[::3])
+    assert shrunk._rule_used() == "guarded"
+
+
 def test_other_data_are_refused(classifier, cancer):
     with pytest.raises(ValueError, match="not the data this model was fitted on"):
         classifier.expand(["spline_logistic"], cancer[0][:100], cancer[1][:100])

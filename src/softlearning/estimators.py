@@ -236,14 +236,14 @@ class SoftLearning(CallbackSupportMixin, BaseEstimator):
         rest = self._learned.crossed.without(names)
         if not rest.library:
             raise ValueError("nothing would be left: the model has no other specialist that finished")
-        return clone(self).set_params(library=library)._continue(self, library, rest, X, y)
+        return clone(self).set_params(library=library, rule=self._rule_used())._continue(self, library, rest, X, y)
 
     def expand(self, specialists, X, y):
         """A new model with a larger library on the same training data and folds; only the new is fitted."""
         check_is_fitted(self)
         library = self._learned.library + as_rows(specialists, named=every_row(self._task))
         known = self._learned.crossed.without([], stackers=bool(library.level(2)))
-        return clone(self).set_params(library=library)._continue(self, library, known, X, y)
+        return clone(self).set_params(library=library, rule=self._rule_used())._continue(self, library, known, X, y)
 
     def _continue(self, earlier: SoftLearning, library: Library, known: CrossFit, X, y):
         """Learn with what an earlier model on the same data has; the table is needed only to fit something."""
