@@ -1,5 +1,6 @@
 """The command as a newcomer meets it: what it says, what it writes, how it fails."""
 
+import csv
 import subprocess
 import sys
 
@@ -9,7 +10,8 @@ import pytest
 from click.testing import CliRunner
 
 from softlearning.cli import main
-from softlearning.outputs import guarded, whole_file, write_csv
+from softlearning.outputs import FORMULA_STARTS, guarded, whole_file, write_csv
+from tests.report.payloads import PAYLOADS
 
 FEW = "logistic,naive_bayes"
 
@@ -112,6 +114,16 @@ def test_no_string_in_a_csv_can_be_taken_for_a_formula(tmp_path, text):
     back = pd.read_csv(tmp_path / "out.csv", keep_default_na=False)
     assert back["number"].tolist() == [-1.5, 2.0]
     assert all(str(cell).startswith("'") for cell in (back.columns[0], back.iloc[0, 0]))
+
+
+def test_150_hostile_texts_come_back_from_a_csv_as_they_were_behind_an_apostrophe(tmp_path):
+    texts = [start + text.replace("\ud800", "") for text in PAYLOADS for start in ("", "=", "@", "\t=", "-1+")]
+    write_csv(pd.DataFrame({"prediction": texts}), tmp_path / "out.csv")
+    with open(tmp_path / "out.csv", encoding="utf-8", newline="") as file:
+        cells = [row[0] for row in csv.reader(file)][1:]
+    assert cells == [guarded(text) for text in texts]
+    assert [cell.removeprefix("'") if cell not in texts else cell for cell in cells] == texts
+    assert not any(cell.startswith(FORMULA_STARTS) for cell in cells)
 
 
 def test_strings_that_are_no_formulas_are_written_as_they_are(tmp_path):

@@ -45,8 +45,8 @@ def answer(summary: dict[str, Any]) -> list[str]:
     """How good, against what, how sure."""
     a = summary["answer"]
     lines = [
-        f"Cross-validated {a['score_name']}: {a['score']:.4f} (95 % interval {a['low']:.4f} to {a['high']:.4f}), "
-        f"{a['folds']} folds",
+        f"Cross-validated {a['score_name']}: {_number(a['score'], 4)} "
+        f"(95 % interval {_number(a['low'], 4)} to {_number(a['high'], 4)}), {a['folds']} folds",
         f"Gain of the blend in {a['loss_name']}, {a['loss']:.4g}:",
     ]
     head = ("against", a["score_name"], "loss", "gain", "")
@@ -56,7 +56,7 @@ def answer(summary: dict[str, Any]) -> list[str]:
 def _comparison(line: dict[str, Any]) -> tuple[str, ...]:
     return (
         line["name"],
-        f"{line['score']:.4f}",
+        _number(line["score"], 4),
         f"{line['loss']:.4g}",
         f"{100 * line['share']:+.1f} %",
         line["verdict"],

@@ -48,7 +48,7 @@ def write_csv(frame: pd.DataFrame, path: str | Path) -> None:
     # a lone carriage return ends a line for some readers, and Python's writer quotes it only when told to
     quoting = csv.QUOTE_NONNUMERIC if _holds_return(out) else csv.QUOTE_MINIMAL
     with whole_file(path) as part:
-        out.to_csv(part, index=False, encoding="utf-8", lineterminator="\n", quoting=quoting)
+        out.to_csv(part, index=False, encoding="utf-8", lineterminator="\n", quoting=quoting, errors="replace")
 
 
 def _guarded_column(column: pd.Series) -> pd.Series | np.ndarray:

@@ -3,11 +3,14 @@
 import json
 
 import numpy as np
+import polars as pl
 import pytest
+from scipy import sparse
 from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import TimeSeriesSplit
 
 from softlearning import SoftClassifier, SoftRegressor
-from softlearning.report import summarise_model
+from softlearning.report import summarise_model, to_html
 
 
 def test_a_summary_is_plain_data(summary):
@@ -98,3 +101,29 @@ def test_rows_without_weight_change_no_score(classified):
 def test_a_model_must_be_fitted():
     with pytest.raises(NotFittedError):
         summarise_model(SoftClassifier())
+
+
+def test_a_constant_target_has_no_r2_and_a_page_all_the_same(rng):
+    X = rng.normal(size=(40, 2))
+    summary = summarise_model(SoftRegressor(["ridge", "dummy"]).fit(X, np.full(40, 5.0)))
+    assert summary["answer"]["score"] is None
+    assert "nothing to explain" in to_html(summary)
+
+
+@pytest.mark.parametrize("make", [lambda X: X, sparse.csr_matrix, lambda X: pl.DataFrame(X, schema=["a", "b"])])
+def test_any_kind_of_table_can_be_asked_for_its_columns(rng, make):
+    X = rng.normal(size=(60, 2))
+    y = X[:, 1] + 0.1 * rng.normal(size=60)
+    found = summarise_model(SoftRegressor(["ridge"]).fit(make(X), y), X=make(X), y=y)["importance"]["columns"]
+    assert found[0]["column"] in ("x1", "b")
+
+
+@pytest.mark.parametrize(
+    "settings", [{"rule": "uniform"}, {"loss": "log"}, {"refit": False}, {"cv": TimeSeriesSplit(3)}]
+)
+def test_every_way_of_fitting_can_be_summarised(rng, settings):
+    X = rng.normal(size=(80, 2))
+    model = SoftClassifier(["logistic", "knn_5"], **settings).fit(X, (X[:, 0] + rng.normal(size=80) > 0).astype(int))
+    summary = summarise_model(model)
+    assert 0.3 < summary["answer"]["score"] <= 1
+    assert to_html(summary)

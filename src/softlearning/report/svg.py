@@ -54,8 +54,10 @@ def cut(text: object, width: float, size: float = SIZE) -> str:
     return text + "…"
 
 
-def short(value: float) -> str:
+def short(value: float | None) -> str:
     """Three figures, no exponent where it can be helped."""
+    if value is None:
+        return "–"
     if not math.isfinite(value):
         return "∞" if value > 0 else "−∞" if value < 0 else "?"
     if value == 0:

@@ -18,8 +18,10 @@ def percent(share: float, digits: int = 1) -> str:
     return f"{100 * share:.{digits}f} %".replace("-", "−")
 
 
-def score(value: float, summary: Summary) -> str:
+def score(value: float | None, summary: Summary) -> str:
     """A share in percent, R² with three digits."""
+    if value is None:
+        return "unknown"
     return percent(value) if summary["classes"] else f"{value:.3f}".replace("-", "−")
 
 
@@ -32,6 +34,8 @@ def headline(summary: Summary) -> str:
             f"{percent(a['score'])} of cases ({interval}); always naming the commonest class would be right in "
             f"{percent(trivial['score'])}."
         )
+    if a["score"] is None:
+        return "The target never varies, so there is nothing to explain."
     return (
         f"On rows it has not seen, the blend explains {percent(a['score'])} of the variance of the target "
         f"(R² {score(a['score'], summary)}, {interval})."
