@@ -40,13 +40,13 @@ def of_joblib(process):
 
 
 def processes_left():
-    """Processes that the package left running below this one, a moment later; its office and a branch may stay."""
+    """Processes that the package left running below this one, a moment later; its office and branches may stay."""
     for _ in range(100):
         own = [p for p in psutil.Process().children() if not of_joblib(p)]
         below = own.copy()
         with contextlib.suppress(psutil.NoSuchProcess):
             below += [p for child in own for p in child.children(recursive=True)]
-        kept = (crew._office is not None) + (crew._branch is not None)
+        kept = (crew._office is not None) + len(crew._branches)
         sleepers = [p for p in psutil.process_iter(["cmdline"]) if p.info["cmdline"] == sleeper(OWNER)]
         if len(below) <= kept and not sleepers:
             return []

@@ -101,6 +101,7 @@ def carry_crew(desk: Desk, workers: int) -> Answers:
     Who runs out of memory beside others is tried again with all of it, alone: so what fails does not depend on the
     number of workers.
     """
+    crew.announce((perform, (task,)) for task in {task.specialist: task for task in desk.tasks}.values())
     hungry = []
     for position, answer in through_crew(desk, workers):
         if workers > 1 and out_of_memory(answer):

@@ -25,7 +25,7 @@ import tempfile
 import threading
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO
 
@@ -182,7 +182,8 @@ def branch_off(office: Office, control: socket.socket, modules: frozenset[str]) 
 
 
 _office: Office | None = None
-_branch: Office | None = None  # for calls that need modules of the user
+_branches: list[Office] = []  # for calls that need modules of the user; each knows more than the one before
+_announced: frozenset[str] = frozenset()  # modules that the next branch should have
 _refused = ""  # why there can be no office; asked once
 _barred: frozenset[str] = frozenset()  # modules that no branch came up with
 _lock = threading.RLock()
@@ -190,7 +191,7 @@ _lock = threading.RLock()
 
 def start() -> None:
     """Begin to start the office, without waiting for it."""
-    global _office, _branch, _refused
+    global _office, _refused
     with _lock:
         if _refused:
             raise CannotStart(_refused)
@@ -205,23 +206,25 @@ def start() -> None:
 
 def stop() -> None:
     """End the office, and with it all hands."""
-    global _office, _branch
+    global _office
     with _lock:
-        for office in (_branch, _office):
+        for office in (*_branches, _office):
             if office is not None:
                 office.close()
-        _office = _branch = None
+        _office = None
+        _branches.clear()
 
 
 def _forget() -> None:
     """After a fork of the driver: the office belongs to the parent."""
-    global _office, _branch, _lock
-    for office in (_branch, _office):
+    global _office, _lock
+    for office in (*_branches, _office):
         if office is not None:
             if office.process is not None:
                 office.process.returncode = 0  # not our child: nothing to wait for
             office.control.close()
-    _office, _branch, _lock = None, None, threading.RLock()
+    _office, _lock = None, threading.RLock()
+    _branches.clear()
 
 
 atexit.register(stop)
@@ -230,7 +233,7 @@ os.register_at_fork(after_in_child=_forget)
 
 def office_for(modules: frozenset[str]) -> Office:
     """The office, ready, or a branch of it that has these modules."""
-    global _branch, _barred, _refused
+    global _barred, _refused
     start()
     assert _office is not None
     if not _office.is_ready(120):
@@ -240,16 +243,25 @@ def office_for(modules: frozenset[str]) -> Office:
     modules = modules - _barred
     if not modules:
         return _office
-    if _branch is not None and not (modules <= _branch.modules and _branch.alive()):
-        modules |= _branch.modules
-        _branch.close()
-        _branch = None
-    _branch = _branch or Office(_office, modules)
-    if _branch.is_ready(60):
-        return _branch
-    _branch.close()
-    _branch, _barred = None, _barred | modules
+    for branch in _branches:
+        if modules <= branch.modules and branch.alive():
+            return branch
+    known = frozenset().union(*(branch.modules for branch in _branches))
+    branch = Office(_office, (modules | known | _announced) - _barred)
+    if branch.is_ready(60):
+        _branches.append(branch)
+        return branch
+    branch.close()
+    _barred |= branch.modules
     return _office
+
+
+def announce(calls: Iterable[tuple[Callable, tuple]]) -> None:
+    """Tell which calls will come, so that one branch serves them all."""
+    global _announced
+    for call in calls:
+        with contextlib.suppress(Exception):  # a call that cannot be pickled shows when it is made
+            _announced |= foreign_modules(cloudpickle.dumps(call))
 
 
 def hire(function: Callable, args: tuple, *, tag: Any, limit: float | None, memory: int | None) -> Call:
