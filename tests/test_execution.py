@@ -1,6 +1,7 @@
 """A failure is a value with a reason, wherever and however a task runs."""
 
 import contextlib
+import importlib
 import multiprocessing
 import os
 import pickle
@@ -347,6 +348,53 @@ def test_a_driver_that_is_ended_leaves_no_process_and_no_file(script, how):
         time.sleep(0.05)
     assert not psutil.pid_exists(worker)
     assert not os.path.exists(folder)
+
+
+# --------------------------------------------------------------------------------------------- modules of the user
+
+
+MODULE = """
+import os, threading, time
+with open({log!r}, "a") as file:
+    file.write("imported\\n")
+{more}
+def answer():
+    return {{}}
+"""
+
+
+@pytest.fixture
+def user_module(tmp_path, monkeypatch):
+    """Makes and imports a module that counts its imports, and does more if told."""
+    monkeypatch.syspath_prepend(tmp_path)
+
+    def make(name, more=""):
+        (tmp_path / f"{name}.py").write_text(MODULE.format(log=str(tmp_path / "log"), more=more))
+        return importlib.import_module(name), tmp_path / "log"
+
+    return make
+
+
+def test_a_module_of_the_user_is_imported_once_for_all_tasks(user_module):
+    module, log = user_module("module_of_a_user")
+    outcomes = run([Task("a", i, module.answer, ()) for i in range(6)], isolate=True)
+    assert all(isinstance(o, Outcome) for o in outcomes)
+    assert log.read_text().count("imported") == 2  # here, and in the branch that forks
+
+
+@pytest.mark.parametrize(
+    ("name", "more"),
+    [
+        ("module_with_threads", "threading.Thread(target=time.sleep, args=(5,), daemon=True).start()"),
+        ("module_that_raises", f"if os.getpid() != {os.getpid()}: raise ValueError('not here')"),
+        ("module_that_kills", f"if os.getpid() != {os.getpid()}: os._exit(1)"),
+    ],
+)
+def test_a_module_that_is_bad_for_a_process_that_forks_harms_only_who_needs_it(user_module, name, more):
+    module, _ = user_module(name, more)
+    bad, good = run([Task("bad", 0, module.answer, ()), Task("good", 0, grown, (1,))], isolate=True)
+    assert isinstance(good, Outcome)
+    assert isinstance(bad, Outcome if name == "module_with_threads" else Failure)
 
 
 # ------------------------------------------------------------------------------------------------ odd surroundings
