@@ -66,7 +66,7 @@ def _of(module: str, names: str) -> set[str]:
 
 
 OBJECTS = (
-    _of("softlearning.library.learners", "PlattSVC CapCategories CodesToFrame")
+    _of("softlearning.library.learners", "CapCategories CodesToFrame PlattSVC ScaledTarget")
     | _of("softlearning.library.stackers", "LogPool SharpenedPool")
     | _of("catboost.core", "CatBoostClassifier CatBoostRegressor")
     | _of("lightgbm.sklearn", "LGBMClassifier LGBMRegressor")

@@ -44,6 +44,7 @@ RECORDS = {
     "Column": "softlearning.tables",
     "View": "softlearning.prepare",
 }
+TASKS = ("classification", "regression")
 MASKED = ("Int8", "Int16", "Int32", "Int64", "UInt8", "UInt16", "UInt32", "UInt64", "Float32", "Float64", "boolean")
 
 
@@ -151,7 +152,7 @@ def specialist_fields(row: Any) -> dict[str, Any]:
 
 def own_recipe(row: Any) -> list[str] | None:
     """[task, name] of the row of our libraries that is made alike."""
-    for task in ("classification", "regression"):
+    for task in TASKS:
         for ours in every_row(task):
             if ours.name == row.name and recipe(ours.make) == recipe(row.make):
                 return [task, ours.name]
@@ -311,10 +312,14 @@ def read_record(reader: Reader, tree: dict) -> Any:
 
 
 def read_specialist(cls: Any, fields: dict[str, Any]) -> Any:
-    known = {(task, row.name): row.make for task in ("classification", "regression") for row in every_row(task)}
+    """A row of a library, made as the row of our own that it names; a user's own cannot be made any more."""
     own = fields["make"]
-    make = known.get(tuple(own)) if isinstance(own, list) else None
-    return cls(**{**fields, "make": make or Forgotten(f"the specialist {fields['name']!r}")})
+    if own is None:
+        return cls(**{**fields, "make": Forgotten(f"the specialist {fields['name']!r}")})
+    known = {(task, row.name): row.make for task in TASKS for row in every_row(task)}
+    if not isinstance(own, list) or tuple(own) not in known:
+        raise ModelFileError(f"the specialist {fields['name']!r} in the file is made as none of this version")
+    return cls(**{**fields, "make": known[tuple(own)]})
 
 
 def read_view(cls: Any, fields: dict[str, Any]) -> Any:

@@ -13,6 +13,7 @@ import json
 import os
 import re
 import secrets
+import struct
 import zipfile
 import zlib
 from collections.abc import Mapping
@@ -22,7 +23,7 @@ from typing import Any, BinaryIO
 MAGIC = "softlearning-model"  # name of the first member
 FORMAT = 1  # version of the layout, written in the magic member
 LIMIT = 2 << 30  # bytes that a file may unpack to
-MOST_MEMBERS = 100_000
+MOST_MEMBERS = 60_000
 MOST_RATIO = 200  # unpacked to packed bytes of a member; deflate can reach 1032
 JSON_SHARE = 32  # a JSON text may take 1/32 of the limit: a list of empty lists grows twentyfold when it is read
 NAME = re.compile(r"[A-Za-z0-9_-]+(/[A-Za-z0-9_-]+)*(\.[a-z]+)?")
@@ -56,11 +57,14 @@ def write_model(path: Path, manifest: dict[str, Any], members: Mapping[str, byte
 
 
 def pack(file: BinaryIO, members: Mapping[str, bytes], *, compress: bool = True) -> None:
-    with zipfile.ZipFile(file, "w", compresslevel=1) as archive:
-        for name, data in members.items():
-            info = zipfile.ZipInfo(name, FIXED_TIME)
-            info.compress_type = zipfile.ZIP_DEFLATED if compress and deflates(name, data) else zipfile.ZIP_STORED
-            archive.writestr(info, data, compresslevel=1)
+    try:
+        with zipfile.ZipFile(file, "w", compresslevel=1, allowZip64=False) as archive:
+            for name, data in members.items():
+                info = zipfile.ZipInfo(name, FIXED_TIME)
+                info.compress_type = zipfile.ZIP_DEFLATED if compress and deflates(name, data) else zipfile.ZIP_STORED
+                archive.writestr(info, data, compresslevel=1)
+    except zipfile.LargeZipFile as error:
+        raise ModelFileError("the model is too large for one file (4 GB, or 65,535 parts)") from error
 
 
 def deflates(name: str, data: bytes) -> bool:
@@ -116,8 +120,7 @@ def check_signature(listing: bytes, signature: bytes | None, key: bytes | None) 
 
 def unpack(file: BinaryIO, limit: int, *, first: str = MAGIC, stored: bool = False) -> dict[str, bytes]:
     """All members of a zip in memory, after its directory was checked."""
-    size = file.seek(0, os.SEEK_END)
-    check_start(file, first)
+    size = check_ends(file, first)
     try:
         with zipfile.ZipFile(file) as archive:
             infos = archive.infolist()
@@ -129,19 +132,29 @@ def unpack(file: BinaryIO, limit: int, *, first: str = MAGIC, stored: bool = Fal
         raise ModelFileError(f"the archive is damaged ({error})") from error
 
 
-def check_start(file: BinaryIO, first: str) -> None:
-    """The file must begin with a zip entry of the given name; anything else is never tried as something else."""
+def check_ends(file: BinaryIO, first: str) -> int:
+    """The size of a file that begins with a zip entry of the given name and ends with a directory of a sane size.
+
+    Anything else is refused, and never tried as something else.
+    """
+    size = file.seek(0, os.SEEK_END)
     file.seek(0)
     start = file.read(30 + len(first))
-    file.seek(0)
     if start[:4] != b"PK\x03\x04" or start[30:] != first.encode() or start[26:28] != len(first).to_bytes(2, "little"):
         raise ModelFileError("not a softlearning model file (it does not begin as one); other formats are not read")
+    file.seek(max(size - 22, 0))
+    mark, disks, here, count, length, _, comment = struct.unpack("<4sIHHIIH", file.read(22))
+    if mark != b"PK\x05\x06" or disks or comment or here != count:
+        raise ModelFileError("the archive is damaged: it does not end as one")
+    if count > MOST_MEMBERS or length > 300 * count:
+        raise ModelFileError(
+            f"the archive has too many members, or a directory too long; at most {MOST_MEMBERS:,} are read"
+        )
+    return size
 
 
 def check_directory(infos: list[zipfile.ZipInfo], size: int, limit: int, stored: bool) -> None:
-    """Names, number, kinds, and declared sizes of the members of a zip of `size` bytes."""
-    if len(infos) > MOST_MEMBERS:
-        raise ModelFileError(f"the archive has {len(infos):,} members; at most {MOST_MEMBERS:,} are read")
+    """Names, kinds and declared sizes of the members of a zip of `size` bytes."""
     names = [info.filename for info in infos]
     if len(set(names)) < len(names):
         raise ModelFileError("the archive holds a name twice")

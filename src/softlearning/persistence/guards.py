@@ -17,6 +17,7 @@ from sklearn.ensemble._hist_gradient_boosting.common import PREDICTOR_RECORD_DTY
 from sklearn.tree._tree import NODE_DTYPE
 
 from softlearning.persistence.container import ModelFileError
+from softlearning.persistence.native import check_catboost_bytes, check_lightgbm_text
 
 THREADS = ("n_jobs", "thread_count", "num_threads", "nthread")
 MOST_THREADS = 1024
@@ -395,6 +396,15 @@ def check_one_hot(part: Part) -> None:
 # --- boosting with a library of its own
 
 
+def check_booster(part: Part) -> None:
+    check_lightgbm_text(part["_handle"])
+
+
+def check_catboost(part: Part) -> None:
+    if part.get("__model") is not None:
+        check_catboost_bytes(part["__model"])
+
+
 def check_lightgbm(part: Part) -> None:
     """Parameters reach its prediction as text: none may name a file or turn off its checks."""
     odd = [name for name in part["_other_params"] if any(word in name for word in LIGHTGBM_WORDS)]
@@ -429,6 +439,9 @@ GUARDS: dict[str, Callable[[Part], None]] = {
     "scipy.interpolate._bsplines.BSpline": check_spline,
     "sklearn.preprocessing._polynomial.SplineTransformer": check_spline_columns,
     "sklearn.preprocessing._encoders.OneHotEncoder": check_one_hot,
+    "catboost.core.CatBoostClassifier": check_catboost,
+    "catboost.core.CatBoostRegressor": check_catboost,
+    "lightgbm.basic.Booster": check_booster,
     "lightgbm.sklearn.LGBMClassifier": check_lightgbm,
     "lightgbm.sklearn.LGBMRegressor": check_lightgbm,
 }

@@ -10,6 +10,7 @@ node could stand in for another: what was inspected is what is built.
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 import zipfile
@@ -44,30 +45,43 @@ def dump(estimator: Any) -> bytes:
         schema = json.loads(archive.read(SCHEMA))
         if schema["protocol"] != PROTOCOL:
             raise ModelFileError(f"this skops writes protocol {schema['protocol']}; softlearning knows {PROTOCOL}")
-        renamed: dict[str, str] = {}
-        tidy = tidied(schema, renamed)
-        members = {new: stored(new, archive.read(old)) for old, new in renamed.items()}
-    return packed({SCHEMA: json.dumps(tidy, separators=(",", ":")).encode(), **members})
+        shelf = Shelf(archive)
+        tidy = tidied(schema, shelf)
+    return packed({SCHEMA: json.dumps(tidy, separators=(",", ":")).encode(), **shelf.members})
 
 
-def stored(name: str, data: bytes) -> bytes:
-    return store_npz(data) if name.endswith(".npz") else data
+class Shelf:
+    """The members that a description refers to, numbered as they are met; equal ones are kept once."""
+
+    def __init__(self, archive: zipfile.ZipFile):
+        self.archive = archive
+        self.members: dict[str, bytes] = {}
+        self._names: dict[tuple[str, bytes], str] = {}
+
+    def put(self, name: str) -> str:
+        ending = name.rsplit(".", 1)[-1]
+        data = self.archive.read(name)
+        data = store_npz(data) if ending == "npz" else data
+        key = (ending, hashlib.sha256(data).digest())
+        if key not in self._names:
+            self._names[key] = f"{len(self.members)}.{ending}"
+            self.members[self._names[key]] = data
+        return self._names[key]
 
 
-def tidied(node: Any, renamed: dict[str, str]) -> Any:
-    """The node without identities, with members numbered in the order in which they are met."""
+def tidied(node: Any, shelf: Shelf) -> Any:
+    """The node without identities, its members on the shelf."""
     if isinstance(node, list):
-        return [tidied(item, renamed) for item in node]
+        return [tidied(item, shelf) for item in node]
     if not isinstance(node, dict):
         return node
     if node.get("__loader__") == "DictNode":
         node = without_forgotten(node)
     if type_name(node) in FORGOTTEN:
         return {"__class__": "str", "__module__": "builtins", "__loader__": "JsonNode", "content": "null"}
-    tidy = {key: tidied(value, renamed) for key, value in node.items() if key not in ("__id__", "_skops_version")}
+    tidy = {key: tidied(value, shelf) for key, value in node.items() if key not in ("__id__", "_skops_version")}
     if isinstance(tidy.get("file"), str) and "__loader__" in tidy:
-        ending = tidy["file"].rsplit(".", 1)[-1]
-        tidy["file"] = renamed.setdefault(tidy["file"], f"{len(renamed)}.{ending}")
+        tidy["file"] = shelf.put(tidy["file"])
     return tidy
 
 
@@ -109,9 +123,9 @@ def inspect(data: bytes, limit: int, trusted: Collection[str] | None = ()) -> Ar
     try:
         read(schema, archive)
         return archive
-    except (KeyError, TypeError, AttributeError, IndexError, RecursionError, ValueError, OverflowError) as error:
-        if isinstance(error, ModelFileError):
-            raise
+    except ModelFileError:
+        raise
+    except Exception as error:
         raise ModelFileError(
             f"an estimator in the file is badly described ({type(error).__name__}: {error})"
         ) from error
@@ -129,6 +143,8 @@ def read(node: Any, archive: Archive) -> Any:
     """What a node describes, if its loader and its type are allowed."""
     if not isinstance(node, dict) or "__id__" in node:
         raise ModelFileError("an estimator in the file has a node that softlearning does not write")
+    if "." in node["__class__"]:
+        raise ModelFileError("an estimator in the file has a class name with dots")
     loader, name = node["__loader__"], f"{node['__module__']}.{node['__class__']}"
     if loader not in READERS or (name not in NAMES[loader] and not trusts(archive, loader, name)):
         raise ModelFileError(refusal(loader, name))
