@@ -14,9 +14,12 @@ from softlearning.bench.methods import (
     TreeBeside,
     catboost_note,
     deep_network,
+    fit_alone,
+    gradient_boosting,
     member,
     methods_for,
     neuro_symbolic,
+    random_forest,
     softlearning_default,
     specialist_rows,
     stacked,
@@ -75,7 +78,7 @@ def test_soft_learning_of_the_paper_is_the_estimator_as_the_paper_has_it(wine):
     model = SoftClassifier(library=CHEAP["classification"], rule="slsqp", calibrate=False).fit(part.X, part.y)
     answer = weighted(wine, rule="slsqp")
     assert_allclose(answer.prediction, model.predict_proba(part.X_test), atol=1e-12)
-    assert_allclose([answer.weights[name] for name in model.weights_.index], model.weights_)
+    assert_allclose([answer.weights[name] for name in model.weights_.index], model.weights_, atol=1e-9)
 
 
 def test_shared_calibration_is_the_estimators(wine):
@@ -163,8 +166,16 @@ def test_a_wide_table_with_many_classes_says_what_catboost_was_set_to():
 
 def test_networks_have_the_papers_layers():
     part = part_of(100, 4, 2)
-    assert deep_network(part).hidden_layer_sizes == (256,) * 4
+    numbers = Part("regression", 1, part.X, part.y, part.X_test, part.y_test, 42)
+    assert deep_network(part).hidden_layer_sizes == deep_network(numbers).hidden_layer_sizes == (256,) * 4
     assert neuro_symbolic(part).steps[-1][1].hidden_layer_sizes == (64, 32)
+
+
+@pytest.mark.parametrize("make", [random_forest, gradient_boosting, neuro_symbolic])
+@pytest.mark.parametrize("name", ["A02_wine", "C10_tiny_regression"])
+def test_models_of_their_own_answer_both_tasks(make, name):
+    part = specialists(name).part
+    assert fit_alone(part, make).prediction.shape == (len(part.y_test), part.classes)
 
 
 def test_the_papers_ten_are_there_and_best_of_3_is_derived():

@@ -62,6 +62,22 @@ def test_scores_are_means_over_folds_of_one_seed(path):
     assert score_table(read(path)).loc["A01_iris", "CatBoost"] == pytest.approx(0.85)
 
 
+def test_means_over_different_folds_are_not_compared(path):
+    for fold in range(3):
+        append(path, line(method="CatBoost", fold=fold))
+    append(path, line(method="Tuned MLP", fold=0, score=1.0))
+    append(path, line(method="Deep MLP", fold=0, score=1.0))  # meant for one fold
+    table = score_table(read(path)).loc["A01_iris"]
+    assert np.isnan(table["Tuned MLP"])
+    assert (table["CatBoost"], table["Deep MLP"]) == (pytest.approx(0.9), 1.0)
+
+
+def test_numbers_of_a_failed_cell_are_missing_and_not_text(path):
+    append(path, line())
+    append(path, line(fold=1, status="failed", score=float("nan")))
+    assert read(path)["fit_seconds"].dtype.kind == "f"
+
+
 def test_best_of_3_is_the_maximum_of_its_members_means(path):
     members = {"Logistic/Ridge": (0.9, 0.7), "Random Forest": (0.8, 0.85), "Gradient Boosting": (0.6, 0.95)}
     for method, values in members.items():

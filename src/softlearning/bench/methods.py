@@ -186,7 +186,7 @@ def gradient_boosting(part: Part) -> BaseEstimator:
 def perceptron(part: Part, layers: tuple[int, ...], epochs: int, batch: int, early_stopping: bool = True):
     kind = MLPClassifier if part.task == "classification" else MLPRegressor
     return kind(
-        layers,
+        hidden_layer_sizes=layers,
         batch_size=min(batch, len(part.y)),
         max_iter=epochs,
         early_stopping=early_stopping,

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from softlearning.bench.methods import BEST_OF_3
+from softlearning.bench.methods import BEST_OF_3, METHODS
 from softlearning.bench.scoring import METRICS
 
 KEY = ("dataset", "method", "fold", "seed")
@@ -26,6 +26,7 @@ COLUMNS = (
     "reason",  # why it was left out or failed; for "ok" what the row should say of itself
     "versions",
 )
+NUMBERS = (*METRICS, "fit_seconds", "predict_seconds", "peak_memory")
 FINAL = ("ok", "left out")  # a failed cell is tried again by the next run
 Key = tuple[str, str, int, int]
 
@@ -57,7 +58,9 @@ def read(path: Path) -> pd.DataFrame:
     if not content:
         return pd.DataFrame({column: [] for column in COLUMNS})
     text = dict.fromkeys(("weights", "status", "reason", "versions"), "str")
-    table = pd.read_csv(io.BytesIO(content), dtype=text, keep_default_na=False, na_values={m: [""] for m in METRICS})
+    table = pd.read_csv(
+        io.BytesIO(content), dtype=text, keep_default_na=False, na_values={name: [""] for name in NUMBERS}
+    )
     return table.drop_duplicates(list(KEY), keep="last", ignore_index=True)
 
 
@@ -68,9 +71,17 @@ def finished(path: Path) -> set[Key]:
 
 
 def score_table(cells: pd.DataFrame, metric: str = "score", seed: int = 42) -> pd.DataFrame:
-    """Mean over the folds of one seed: datasets in rows, methods in columns, NaN where a method did not run."""
+    """Mean over the folds of one seed: datasets in rows, methods in columns.
+
+    NaN where a method did not run on all folds that the others have (or that it is meant to run on): means over
+    different folds are not compared.
+    """
     good = cells[(cells["status"] == "ok") & (cells["seed"] == seed)]
-    return good.pivot_table(index="dataset", columns="method", values=metric, aggfunc="mean", sort=False)
+    table = good.pivot_table(index="dataset", columns="method", values=metric, aggfunc="mean", sort=False)
+    folds = good.pivot_table(index="dataset", columns="method", values="fold", aggfunc="nunique", sort=False)
+    wanted = {method.name: method.folds for method in METHODS}
+    expected = pd.DataFrame({name: folds.max(axis=1).clip(upper=wanted.get(name)) for name in folds.columns})
+    return table.where(folds.reindex_like(table) == expected.reindex_like(table))
 
 
 def with_best_of_3(cells: pd.DataFrame) -> pd.DataFrame:

@@ -1,0 +1,71 @@
+"""Reconstruction: the search ranks settings, the confirmation is what the paper's protocol gives, both resume."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from softlearning.bench import calibrate
+from softlearning.bench.calibrate import BASELINES, GRIDS, confirm, cross_validated, free_parameters, points, search
+from softlearning.bench.datasets import DATASETS, dataset
+from softlearning.bench.paper import paper_results
+
+COMMITTED = Path(__file__).parents[2] / "benchmarks" / "calibration.csv"
+MADE = [row.name for row in DATASETS if row.source == "synthetic"]
+
+
+@pytest.fixture
+def small_grid(monkeypatch):
+    monkeypatch.setitem(GRIDS, "C10_tiny_regression", {"decay": (0.2, 0.9), "noise": (0.001,)})
+
+
+def test_points_change_the_free_parameters_and_keep_the_rest(small_grid):
+    found = [parameters for parameters, _ in points(dataset("C10"))]
+    assert [parameters["decay"] for parameters in found] == [0.2, 0.9]
+    assert {parameters["informative"] for parameters in found} == {free_parameters(dataset("C10"))["informative"]}
+
+
+def test_settings_that_a_generator_refuses_are_passed_over(monkeypatch):
+    monkeypatch.setitem(GRIDS, "B18_tiny_100", {"informative": (1, 5)})  # 4 clusters do not fit 2 corners
+    assert [parameters["informative"] for parameters, _ in points(dataset("B18"))] == [5]
+
+
+def test_a_search_ranks_settings_by_distance_and_does_not_repeat_itself(small_grid, tmp_path):
+    path = tmp_path / "search.csv"
+    found = search(dataset("C10"), path)
+    assert len(found) == 2
+    assert found["distance"].is_monotonic_increasing
+    search(dataset("C10"), path)
+    assert len(pd.read_csv(path)) == 2
+
+
+def test_a_confirmation_is_the_papers_protocol_and_resumes(tmp_path, monkeypatch):
+    cheap = {name: BASELINES[name] for name in ("Logistic/Ridge", "Gradient Boosting")}
+    monkeypatch.setattr(calibrate, "BASELINES", cheap)
+    path, row = tmp_path / "calibration.csv", dataset("C10")
+    confirm(row, path)
+    confirm(row, path)
+    table = pd.read_csv(path)
+    assert table["method"].tolist() == list(cheap)
+    assert table["paper"].tolist() == [paper_results().loc[row.name, name] for name in cheap]
+    ours = cross_validated(row, row.table(), cheap["Logistic/Ridge"])
+    assert table["ours"][0] == pytest.approx(ours, abs=1e-4)
+
+
+def test_the_committed_calibration_is_of_the_datasets_as_they_stand():
+    table = calibrate.latest(COMMITTED)
+    assert set(table["dataset"]) == set(MADE)
+    assert table.groupby("dataset")["method"].nunique().eq(len(BASELINES)).all()
+
+
+def test_baselines_on_the_reconstructed_sets_lie_near_the_printed_ones():
+    table = calibrate.latest(COMMITTED)
+    np.testing.assert_allclose(table["difference"], table["ours"] - table["paper"], atol=1e-9)
+    assert table["difference"].abs().mean() <= 0.03
+
+
+def test_a_value_far_from_the_printed_one_is_explained():
+    table = calibrate.latest(COMMITTED)
+    far = table[table["difference"].abs() > 0.05]
+    assert far["note"].str.len().gt(0).all()
