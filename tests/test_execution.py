@@ -389,6 +389,7 @@ def test_a_module_of_the_user_is_imported_once_for_all_tasks(user_module):
         ("module_that_raises", f"if os.getpid() != {os.getpid()}: raise ValueError('not here')"),
         ("module_that_kills", f"if os.getpid() != {os.getpid()}: os._exit(1)"),
     ],
+    ids=["threads", "raises", "kills"],  # the number of the process must not be part of a test's name
 )
 def test_a_module_that_is_bad_for_a_process_that_forks_harms_only_who_needs_it(user_module, name, more):
     module, _ = user_module(name, more)
