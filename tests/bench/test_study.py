@@ -56,7 +56,7 @@ def test_a_cell_that_is_whole_is_not_fitted_again(folder):
 
 def test_the_default_scheme_on_the_cache_is_the_estimator(cached, parts):
     X, X_test, y, y_test = parts
-    model = SoftClassifier([*ROWS, "log_pool"], random_state=MODEL_SEED).fit(X, y)
+    model = SoftClassifier([*ROWS, "log_pool"], rule="guarded", random_state=MODEL_SEED).fit(X, y)
     scheme = Scheme("s", ROWS, "shrunk_50", ("log_pool",), "support", "guarded", "log", guard=-np.inf)
     line = run_scheme(cached, scheme)
     ours = measures(model.predict_proba(X_test), np.eye(3)[y_test])
