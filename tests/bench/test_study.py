@@ -54,6 +54,11 @@ def test_a_cell_that_is_whole_is_not_fitted_again(folder):
     assert set(before) == {f"{row}.npz" for row in ROWS}
 
 
+def test_predictions_of_another_draw_are_refused(folder):
+    with pytest.raises(ValueError, match="another draw"):
+        open_cached(open_cell(IRIS, 1), folder)
+
+
 def test_the_default_scheme_on_the_cache_is_the_estimator(cached, parts):
     X, X_test, y, y_test = parts
     model = SoftClassifier([*ROWS, "log_pool"], rule="guarded", random_state=MODEL_SEED).fit(X, y)

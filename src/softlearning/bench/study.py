@@ -79,7 +79,7 @@ def fit_one(row: Specialist, cell: Cell) -> dict[str, Any]:
     predicted = time.process_time()
     bagged = predict_members(fold_team([row.name], crossed, cell.data.classes), [row.name], cell.X_test)[:, 0]
     seconds = {"folds_seconds": middle - begin, "refit_seconds": end - middle, "test_seconds": predicted - end}
-    return {"oof": crossed.oof[:, 0], "test": test, "bagged": bagged, **seconds}
+    return {"oof": crossed.oof[:, 0], "test": test, "bagged": bagged, "truth": cell.target_test, **seconds}
 
 
 def fit_cell(cell: Cell, folder: Path, library: Library) -> None:

@@ -68,6 +68,8 @@ def open_cached(cell: Cell, folder: Path) -> Cached:
             if "error" in record:
                 failures[path.stem] = str(record["error"])
                 continue
+            if "truth" in record and not np.array_equal(record["truth"], cell.target_test):
+                raise ValueError(f"{path} was fitted on another draw of {cell.name}: delete it and fit again")
             names.append(path.stem)
             parts.append([record[part] for part in ("oof", "test", "bagged")])
             seconds[path.stem] = {k: float(record[k]) for k in record if k.endswith("_seconds")}
