@@ -124,11 +124,11 @@ REFUSED = {
 }  # no answer can be right: an error with the cause
 
 
-def cases(full):
+def cases():
     return [
         pytest.param(task, specialist, marks=[] if specialist in FAST[task] else [pytest.mark.slow])
         for task in TASKS
-        for specialist in (every_row(task).names if full else FAST[task])
+        for specialist in every_row(task).level(1).names
     ]
 
 
@@ -136,7 +136,7 @@ def test_there_are_at_least_thirty_kinds_of_drift():
     assert len(SAME) + len(FINITE) + len(REFUSED) >= 30
 
 
-@pytest.mark.parametrize(("task", "specialist"), cases(full=True))
+@pytest.mark.parametrize(("task", "specialist"), cases())
 def test_the_same_values_in_another_dress_get_the_same_answer(task, specialist):
     model = fitted(task, specialist)
     expected = answer(model, rows())
@@ -144,7 +144,7 @@ def test_the_same_values_in_another_dress_get_the_same_answer(task, specialist):
         np.testing.assert_allclose(answer(model, drift(rows())), expected, rtol=1e-9, atol=1e-12, err_msg=name)
 
 
-@pytest.mark.parametrize(("task", "specialist"), cases(full=True))
+@pytest.mark.parametrize(("task", "specialist"), cases())
 def test_new_values_get_a_finite_answer(task, specialist):
     model = fitted(task, specialist)
     for name, drift in FINITE.items():
@@ -153,7 +153,7 @@ def test_new_values_get_a_finite_answer(task, specialist):
         assert np.isfinite(given).all(), name
 
 
-@pytest.mark.parametrize(("task", "specialist"), cases(full=True))
+@pytest.mark.parametrize(("task", "specialist"), cases())
 def test_what_has_no_right_answer_is_refused_with_the_cause(task, specialist):
     model = fitted(task, specialist)
     for name, (drift, message) in REFUSED.items():
@@ -161,7 +161,7 @@ def test_what_has_no_right_answer_is_refused_with_the_cause(task, specialist):
             print(name, answer(model, drift(rows())))
 
 
-@pytest.mark.parametrize(("task", "specialist"), cases(full=True))
+@pytest.mark.parametrize(("task", "specialist"), cases())
 def test_rows_are_answered_one_by_one_as_together(task, specialist):
     model = fitted(task, specialist)
     together = answer(model, rows())
@@ -172,7 +172,7 @@ def test_rows_are_answered_one_by_one_as_together(task, specialist):
     assert len(answer(model, rows().iloc[:0])) == 0
 
 
-@pytest.mark.parametrize(("task", "specialist"), cases(full=True))
+@pytest.mark.parametrize(("task", "specialist"), cases())
 def test_extra_columns_are_ignored_with_one_warning(task, specialist):
     model = fitted(task, specialist)
     with pytest.warns(UserWarning, match=r"1 column\(s\) unknown to the model ignored: `target`") as caught:
