@@ -104,13 +104,15 @@ class Verdict:
 def judge(learned: Learned, rule, loss: str) -> Verdict:
     """The blend against its best specialist, both chosen without the fold that they are scored on."""
     P, Y, weight = learned.rows_tensor(), learned.rows_target(), learned.rows_weight()
-    scored = partial(honest_risk, P, Y, learned.rows_fold(), loss=loss, sample_weight=weight)
-    blend, pick = scored(rule=rule), scored(rule="best")
+    names = learned.crossed.library.level(1).names  # a stacker is no single specialist: it reads several
+    alone = P[:, learned.crossed.columns(names)]
+    scored = partial(honest_risk, target=Y, folds=learned.rows_fold(), loss=loss, sample_weight=weight)
+    blend, pick = scored(P, rule=rule), scored(alone, rule="best")
     share = np.full(len(Y), 1 / len(Y)) if weight is None else weight / weight.sum()
     gain = float(share @ (pick - blend))
     error = float(np.sqrt(share**2 @ (pick - blend - gain) ** 2))
-    best = int(solve_weights(P, Y, rule="best", loss=loss, sample_weight=weight).weights.argmax())
-    return Verdict(float(share @ blend), learned.crossed.library.names[best], gain, error)
+    best = int(solve_weights(alone, Y, rule="best", loss=loss, sample_weight=weight).weights.argmax())
+    return Verdict(float(share @ blend), names[best], gain, error)
 
 
 def failure_table(failures: tuple[Failure, ...]) -> pd.DataFrame:

@@ -321,7 +321,8 @@ def _exact(problem: Problem) -> Floats:
 def _guarded(problem: Problem) -> Floats:
     """The exact optimum, unless the best specialist or equal weights do better on folds that they are learnt without.
 
-    Then the point of least risk on these folds between the exact optimum and the better of the two.
+    Then the point of least risk on these folds between the exact optimum and the better of the two. A single
+    specialist, with whom nobody disagrees, must be better by more than one standard error of the paired difference.
     """
     rows, live = problem.rows, problem.rows.live
     folds = rows.folds if rows.folds is not None else np.arange(len(rows.share)) % 5
@@ -339,10 +340,20 @@ def _guarded(problem: Problem) -> Floats:
     weight = None if rows.sample_weight is None else rows.sample_weight[live]
     solve = partial(solve_weights, target=rows.target[live], loss=problem.loss, sample_weight=weight)
     winner = int(solve(honest, rule="best").weights.argmax())  # of a tie, the first: the exact weights
-    if winner == 0:
+    single = GUARDS[winner] == "best"
+    if winner == 0 or (single and not _beyond_noise(honest[:, [0, winner]], rows.target[live], problem.loss, weight)):
         return RULES["simplex"].function(problem)
     trust = solve(honest[:, [0, winner]]).weights
     return _normalised(trust @ np.array([RULES[GUARDS[j]].function(problem) for j in (0, winner)]))
+
+
+def _beyond_noise(pair: Floats, target: Floats, loss: str, weight: Floats | None) -> bool:
+    """Whether the second of two predictions (n, 2, C) has the smaller loss by more than one standard error."""
+    with np.errstate(over="ignore", invalid="ignore"):  # losses beyond floating point settle nothing
+        first, second = (row_losses(pair, target, corner, loss) for corner in np.eye(2))
+        share = np.full(len(target), 1 / len(target)) if weight is None else weight / weight.sum()
+        gain = share @ (first - second)
+        return bool(gain > np.sqrt(share**2 @ (first - second - gain) ** 2))
 
 
 def _slsqp(problem: Problem) -> Floats:
