@@ -9,6 +9,7 @@ from scipy.optimize import nnls
 from softlearning import weights as module
 from softlearning.weights import (
     RULES,
+    _beyond_noise,
     errors,
     gram,
     honest_risk,
@@ -417,3 +418,11 @@ good_P, good_Y = np.full((4, 2, 2), 0.5), np.eye(2)[[0, 1, 0, 1]]
 def test_bad_input_is_refused_with_its_cause(P, Y, options, message):
     with pytest.raises(ValueError, match=message):
         solve_weights(P, Y, **options)
+
+
+def test_a_single_specialist_is_taken_only_when_it_is_better_beyond_noise(rng):
+    y = rng.normal(size=(200, 1))
+    noisy, close, right = (y + scale * rng.normal(size=(200, 1)) for scale in (0.50, 0.49, 0.1))
+    assert not _beyond_noise(np.stack([noisy, noisy], axis=1), y, "squared", None)
+    assert _beyond_noise(np.stack([noisy, right], axis=1), y, "squared", None)
+    assert not _beyond_noise(np.stack([close, noisy], axis=1)[:20], y[:20], "squared", np.ones(20))
