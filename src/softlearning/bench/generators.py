@@ -126,12 +126,13 @@ def linear(
 def even(n: int, d: int, *, active: int, interaction: float, noise: float, seed: int = 42) -> Table:
     """An additive even function, cosines of uniform columns, plus products of pairs: no linear trend at all.
 
-    `interaction` is the weight of the products, `noise` the share of the variance that is pure noise.
+    `active` columns, an even number, stand in pairs; `interaction` is the weight of the products of a pair, `noise` the
+    share of the variance that is pure noise.
     """
     random = check_random_state(seed)
     X = random.uniform(-np.pi, np.pi, size=(n, d))
     additive = np.cos(X[:, :active]).sum(axis=1)
-    pairs = (np.sin(X[:, 0:active:2]) * np.sin(X[:, 1 : active + 1 : 2])).sum(axis=1)
+    pairs = (np.sin(X[:, 0:active:2]) * np.sin(X[:, 1:active:2])).sum(axis=1)
     return X, _mixed(additive + interaction * pairs, noise, random)
 
 
