@@ -187,3 +187,7 @@ def test_the_papers_ten_are_there_and_best_of_3_is_derived():
 def test_every_method_has_one_name(task):
     names = [method.name for method in methods_for(task)]
     assert len(names) == len(set(names)) == len(METHODS) + len(specialist_rows(task))
+
+
+def test_names_can_be_listed_with_commas_on_a_command_line():
+    assert not any("," in method.name for method in METHODS)

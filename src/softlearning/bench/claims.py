@@ -145,7 +145,7 @@ def goals(summary: Summary) -> pd.DataFrame:
     table, everyone = summary.complete(rivals), summary.complete((OURS, *TEN, *COMBINERS))
     first = places(table, TOLERANCE)[0]
     rank = [friedman(t).mean_ranks for t in (table, everyone)]
-    ranked = "; ".join(f"{r[0]:.2f} of {len(r)} methods, the next {np.sort(r[1:])[0]:.2f}" for r in rank)
+    ranked = "; ".join(f"{r[0]:.2f} among {len(r)} (next {np.sort(r[1:])[0]:.2f})" for r in rank)
     test = wilcoxon(table[OURS], table["CatBoost"])
     gap = (summary.scores[OURS] - summary.best_member()["score"]).dropna().sort_values()
     far = f"worst {gap.index[0]} {gap.iloc[0]:+.4f}"
