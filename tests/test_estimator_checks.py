@@ -35,7 +35,7 @@ CONFIGURATIONS = {
     SoftClassifier([LINEAR, TREE]): [SPARSE],
     SoftClassifier([LINEAR, TREE], calibrate=False, rule="guarded", cv=3): [SPARSE],
     SoftClassifier([LINEAR, BAYES], loss="log"): [],
-    SoftClassifier([LINEAR, TREE, STACKER], cv=2): [SPARSE],
+    SoftClassifier([LINEAR, TREE, STACKER], cv=2): [DENSE, SPARSE],
     SoftClassifier([LINEAR, TREE], refit=False, cv=2): [SPARSE],
     SoftClassifier([LINEAR, TREE, DUMMY], rule="uniform", random_state=None, cv=2): [DENSE, SPARSE],
     SoftRegressor([RIDGE, TREE]): [SPARSE],
