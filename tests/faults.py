@@ -39,10 +39,13 @@ def of_joblib(process):
     return True
 
 
-def processes_left():
-    """Processes that the package left running below this one, a moment later; its office and branches may stay."""
+def processes_left(known=()):
+    """Processes that the package left running below this one, a moment later; its office and branches may stay.
+
+    `known` are the numbers of processes that other tests keep here.
+    """
     for _ in range(100):
-        own = [p for p in psutil.Process().children() if not of_joblib(p)]
+        own = [p for p in psutil.Process().children() if not of_joblib(p) and p.pid not in known]
         below = own.copy()
         with contextlib.suppress(psutil.NoSuchProcess):
             below += [p for child in own for p in child.children(recursive=True)]
