@@ -724,6 +724,11 @@ def bad_numbers(path):
         with_value("GradientBoostingClassifier", "GradientBoostingClassifier", "n_features_in_", 1),
     )
     yield (
+        "boosting with a narrow first guess",
+        with_array("GradientBoostingClassifier", "DummyClassifier", "class_prior_", cut),
+    )
+    yield "a bare tree", with_value(forest, forest, "class_weight", forest_tree(path))
+    yield (
         "boosting that is in training",
         with_attribute(path, "HistGradientBoostingClassifier", "_in_fit", text_node(True)),
     )
@@ -823,7 +828,22 @@ def bad_numbers(path):
             list_node(*[text_node(1)] * 3),
         ),
     )
+    yield "one-hot categories out of order", categories_backwards(path)
     yield from bad_natives(path)
+
+
+def forest_tree(path):
+    _, schema, _ = Opened(path).estimator("RandomForestClassifier")
+    return find(schema, lambda t: isinstance(t, dict) and t.get("__loader__") == "TreeNode")
+
+
+def categories_backwards(path):
+    file = Opened(path)
+    name, schema, files = file.estimator("OneHotEncoder")
+    member = nth_object(schema, "OneHotEncoder", "categories_")["categories_"]["content"][0]["file"]
+    files[member] = write_npy(np.load(io.BytesIO(files[member]))[::-1].copy())
+    file.put(name, schema, files)
+    return file.seal()
 
 
 def with_attribute(path, kind, name, value):

@@ -255,6 +255,19 @@ def test_trust_is_a_list_of_names_never_a_switch(small, tmp_path, trusted):
         load(tmp_path / "m", trusted=trusted)
 
 
+def test_kinds_of_columns_and_callbacks(tmp_path):
+    """Plain parameters come back; whoever watched the fit does not."""
+    X, y = numbers("regression")
+    X = np.column_stack([X, np.arange(len(X)) % 3])
+    model = SoftRegressor(["ridge"], cv=2, kinds={"x4": "category"}).fit(X, y)
+    model._skl_callbacks = [object()]
+    save(model, tmp_path / "m")
+    loaded = load(tmp_path / "m")
+    assert loaded.kinds == {"x4": "category"}
+    assert not hasattr(loaded, "_skl_callbacks")
+    np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
+
+
 def test_what_loading_would_refuse_is_not_written(tmp_path):
     encoder = OneHotEncoder(min_frequency=2).fit([["a"], ["a"], ["b"]])
     with pytest.raises(ModelFileError, match="rare categories"):

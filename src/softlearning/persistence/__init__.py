@@ -27,6 +27,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.exceptions import InconsistentVersionWarning
+from sklearn.utils.validation import check_is_fitted
 
 from softlearning.blend import predict_members
 from softlearning.estimators import SoftLearning
@@ -43,7 +44,9 @@ TOLERANCE = 1e-6  # of replayed predictions, relative to the largest: another ma
 
 
 def save(model: Any, path: str | PathLike, *, keep_oof: bool = True, key: bytes | None = None) -> None:
-    """Write a fitted model to one file: only what earned weight, nothing of the table it was learnt from.
+    """Write a fitted model to one file: only what earned weight, and of the data what the model needs to go on.
+
+    That is the target, the folds and out-of-fold predictions, and the rows that neighbours and kernel machines keep.
 
     Parameters
     ----------
@@ -58,6 +61,8 @@ def save(model: Any, path: str | PathLike, *, keep_oof: bool = True, key: bytes 
     generators and optimizers of the specialists are left out: a loaded model predicts, it does not go on training.
     """
     path = Path(path)
+    if isinstance(model, SoftLearning):
+        check_is_fitted(model)
     writer = Writer()
     state = {"model": slim(model, keep_oof), "reference": reference(model)}
     tree = writer.encode(state)
@@ -129,14 +134,13 @@ def check_loadable(members: dict[str, bytes]) -> None:
 
 
 def slim(model: Any, keep_oof: bool) -> Any:
-    """The model without the models of folds that carry no weight and, if so wished, without its out-of-fold tensor."""
-    if not isinstance(model, SoftLearning) or not hasattr(model, "_learned"):
+    """The model without models of folds that the team does not use and, if so wished, its out-of-fold predictions."""
+    if not isinstance(model, SoftLearning):
         return model
-    crossed, members = model._learned.crossed, model._learned.team.members
-    kept = {(name, fold): found for (name, fold), found in crossed.models.items() if name in members}
-    changes: dict[str, Any] = {"models": kept} if keep_oof else {"models": kept, "oof": None}
+    changes: dict[str, Any] = {"models": {}} if keep_oof else {"models": {}, "oof": None}
+    learned = replace(model._learned, crossed=replace(model._learned.crossed, **changes))
     small = type(model)()
-    small.__dict__.update(model.__dict__, _learned=replace(model._learned, crossed=replace(crossed, **changes)))
+    small.__dict__.update(model.__dict__, _learned=learned)
     return small
 
 

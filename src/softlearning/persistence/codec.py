@@ -45,6 +45,7 @@ RECORDS = {
     "View": "softlearning.prepare",
 }
 TASKS = ("classification", "regression")
+WATCHERS = ("_skl_callbacks", "_parent_callback_ctx")  # scikit-learn's callbacks belong to a fit, not to a model
 MASKED = ("Int8", "Int16", "Int32", "Int64", "UInt8", "UInt16", "UInt32", "UInt64", "Float32", "Float64", "boolean")
 
 
@@ -125,7 +126,7 @@ class Writer:
 
     def model_fields(self, model: Any) -> dict[str, Any]:
         """Parameters and all that was learned; a parameter that is not plain becomes a note."""
-        fields = dict(vars(model))
+        fields = {name: value for name, value in vars(model).items() if name not in WATCHERS}
         for name, value in model.get_params(deep=False).items():
             if not is_plain(value):
                 self.notes[name] = repr(value)[:1000]
@@ -136,6 +137,8 @@ class Writer:
 def is_plain(value: Any) -> bool:
     if isinstance(value, list | tuple):
         return all(is_plain(item) for item in value)
+    if isinstance(value, dict):
+        return all(isinstance(key, str) and is_plain(item) for key, item in value.items())
     return value is None or isinstance(value, bool | int | float | str)
 
 

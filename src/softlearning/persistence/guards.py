@@ -7,7 +7,7 @@ their trees. Guards read only attributes by which compiled code indexes; Python 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +21,7 @@ from softlearning.persistence.native import check_catboost_bytes, check_lightgbm
 
 THREADS = ("n_jobs", "thread_count", "num_threads", "nthread")
 MOST_THREADS = 1024
+COUNTS = ("n_classes_", "n_outputs_", "n_features_out_", "n_features_in_", "_n_features", "n_trees_per_iteration_")
 MOST_OUTPUTS = 100_000  # columns, classes or outputs that a single number may announce
 
 
@@ -40,18 +41,13 @@ class Part:
     def get(self, key: str) -> Any:
         return self.state.get(key) if isinstance(self.state, dict) else None
 
+    def must(self, condition: Any, what: str) -> None:
+        if not condition:
+            raise ModelFileError(f"a {self.kind} in the file is not sound: {what}")
+
     @property
     def kind(self) -> str:
         return self.name.rsplit(".", 1)[-1]
-
-    @property
-    def fitted(self) -> bool:
-        return self.get("n_features_in_") is not None
-
-
-def require(condition: Any, part: Part, what: str) -> None:
-    if not condition:
-        raise ModelFileError(f"a {part.kind} in the file is not sound: {what}")
 
 
 def check_attributes(part: Part, cls: type) -> None:
@@ -59,23 +55,45 @@ def check_attributes(part: Part, cls: type) -> None:
     if not isinstance(part.state, dict) or part.kind == "Tree":
         return
     hidden = [name for name in part.state if not name.isidentifier() or hasattr(cls, name)]
-    require(not hidden, part, f"it stores {hidden[:1]}, which belongs to the class")
-    for name in THREADS:
-        threads = part.get(name)
-        require(
-            threads is None or (type(threads) is int and abs(threads) <= MOST_THREADS), part, f"{name} is {threads!r}"
-        )
-    for name in (
-        "n_classes_",
-        "n_outputs_",
-        "n_features_out_",
-        "n_features_in_",
-        "_n_features",
-        "n_trees_per_iteration_",
-    ):
-        value = part.get(name)
-        small = not isinstance(value, int) or 0 <= value <= MOST_OUTPUTS * 100
-        require(small, part, f"{name} is {value!r}")
+    part.must(not hidden, f"it stores {hidden[:1]}, which belongs to the class")
+    for name, value in part.state.items():
+        if name in THREADS:
+            part.must(value is None or (type(value) is int and abs(value) <= MOST_THREADS), f"{name} is {value!r}")
+        if name in COUNTS and isinstance(value, int):
+            part.must(0 <= value <= 100 * MOST_OUTPUTS, f"{name} is {value!r}")
+        for inner in parts_within(value):
+            part.must(inner.kind not in OWNERS or owns(part, name, inner), f"its {name} is a bare {inner.kind}")
+
+
+def parts_within(value: Any) -> Iterator[Part]:
+    """The objects in a value, through lists, tuples and dicts but not through other objects."""
+    if isinstance(value, Part):
+        yield value
+    elif isinstance(value, list | tuple | dict):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from parts_within(item)
+
+
+def owns(part: Part, name: str, inner: Part) -> bool:
+    """Whether this is the one place for an object that trusts its owner with its input."""
+    kinds, attribute = OWNERS[inner.kind]
+    return part.kind in kinds and name == attribute
+
+
+TREES = ("DecisionTreeClassifier", "DecisionTreeRegressor", "ExtraTreeClassifier", "ExtraTreeRegressor")
+HIST = ("HistGradientBoostingClassifier", "HistGradientBoostingRegressor")
+NEIGHBOURS = ("KNeighborsClassifier", "KNeighborsRegressor")
+OWNERS = {
+    "Tree": (TREES, "tree_"),
+    "TreePredictor": (HIST, "_predictors"),
+    "_BinMapper": (HIST, "_bin_mapper"),
+    "KDTree": (NEIGHBOURS, "_tree"),
+    "BallTree": (NEIGHBOURS, "_tree"),
+    "EuclideanDistance64": ((), ""),  # within a search tree, whose guard looks at it
+    "ManhattanDistance64": ((), ""),
+    "BSpline": (("SplineTransformer",), "bsplines_"),
+    "Booster": (("LGBMClassifier", "LGBMRegressor"), "_Booster"),
+}
 
 
 def is_array(value: Any, kinds: str, ndim: int) -> bool:
@@ -95,47 +113,47 @@ def whole(value: Any) -> int:
 def check_children(part: Part, left: np.ndarray, right: np.ndarray, inner: np.ndarray) -> int:
     """Children come after their parent and exist, and every node is reached once; the depth of the tree."""
     n, index = len(left), np.flatnonzero(inner)
-    require(n > 0, part, "it has no nodes")
+    part.must(n > 0, "it has no nodes")
     for child in (left[index], right[index]):
-        require((child > index).all() and (child < n).all(), part, "a child is not a later node")
+        part.must((child > index).all() and (child < n).all(), "a child is not a later node")
     seen, depth, level = 1, 0, np.zeros(1, dtype=np.int64)
     while len(level := level[inner[level]]):
         level = np.concatenate([left[level], right[level]]).astype(np.int64)
         seen, depth = seen + len(level), depth + 1
-        require(seen <= n, part, "a node has two parents")
-    require(seen == n, part, "a node is not reached")
+        part.must(seen <= n, "a node has two parents")
+    part.must(seen == n, "a node is not reached")
     return depth
 
 
 def check_tree(part: Part) -> None:
     """sklearn.tree._tree.Tree: made by (features, classes of each output, outputs)."""
-    require(len(part.args) == 3, part, "it is made in an unknown way")
+    part.must(len(part.args) == 3, "it is made in an unknown way")
     features, classes, outputs = whole(part.args[0]), part.args[1], whole(part.args[2])
-    require(is_array(classes, "iu", 1) and 1 <= outputs == len(classes) <= MOST_OUTPUTS, part, "its outputs do not fit")
-    require((classes >= 1).all() and (classes <= MOST_OUTPUTS).all(), part, "its classes do not fit")
+    part.must(is_array(classes, "iu", 1) and 1 <= outputs == len(classes) <= MOST_OUTPUTS, "its outputs do not fit")
+    part.must((classes >= 1).all() and (classes <= MOST_OUTPUTS).all(), "its classes do not fit")
     nodes, values = part["nodes"], part["values"]
-    require(isinstance(nodes, np.ndarray) and nodes.ndim == 1 and nodes.dtype == NODE_DTYPE, part, "its nodes are none")
+    part.must(isinstance(nodes, np.ndarray) and nodes.ndim == 1 and nodes.dtype == NODE_DTYPE, "its nodes are none")
     shape = (len(nodes), outputs, int(classes.max()))
-    require(
-        is_array(values, "f", 3) and values.dtype == np.float64 and values.shape == shape, part, "its values do not fit"
+    part.must(
+        is_array(values, "f", 3) and values.dtype == np.float64 and values.shape == shape, "its values do not fit"
     )
-    require(whole(part["node_count"]) == len(nodes), part, "it does not have as many nodes as it says")
+    part.must(whole(part["node_count"]) == len(nodes), "it does not have as many nodes as it says")
     left, right = nodes["left_child"], nodes["right_child"]
     inner = left != -1
-    require((right[~inner] == -1).all(), part, "a leaf has a child")
+    part.must((right[~inner] == -1).all(), "a leaf has a child")
     feature = nodes["feature"][inner]
-    require((feature >= 0).all() and (feature < features).all(), part, "a node asks for a column that is not there")
+    part.must((feature >= 0).all() and (feature < features).all(), "a node asks for a column that is not there")
     depth = check_children(part, left, right, inner)
-    require(whole(part["max_depth"]) == depth, part, "it is not as deep as it says")
+    part.must(whole(part["max_depth"]) == depth, "it is not as deep as it says")
 
 
 def check_decision_tree(part: Part) -> None:
     tree = part.get("tree_")
     if tree is None:
         return
-    require(isinstance(tree, Part) and tree.kind == "Tree", part, "its tree is none")
-    require(whole(tree.args[0]) == whole(part["n_features_in_"]), part, "its columns do not fit its tree")
-    require(whole(tree.args[2]) == whole(part["n_outputs_"]), part, "its outputs do not fit its tree")
+    part.must(isinstance(tree, Part) and tree.kind == "Tree", "its tree is none")
+    part.must(whole(tree.args[0]) == whole(part["n_features_in_"]), "its columns do not fit its tree")
+    part.must(whole(tree.args[2]) == whole(part["n_outputs_"]), "its outputs do not fit its tree")
 
 
 def check_gradient_boosting(part: Part) -> None:
@@ -143,57 +161,71 @@ def check_gradient_boosting(part: Part) -> None:
     if part.get("estimators_") is None:
         return
     stages, width, features = part["estimators_"], whole(part["n_trees_per_iteration_"]), whole(part["n_features_in_"])
-    require(
+    part.must(
         isinstance(stages, list) and all(isinstance(s, list) and len(s) == width for s in stages),
-        part,
         "its stages do not fit",
     )
     for tree in (tree for stage in stages for tree in stage):
-        require(isinstance(tree, Part) and tree.kind == "DecisionTreeRegressor", part, "a stage is no tree")
+        part.must(isinstance(tree, Part) and tree.kind == "DecisionTreeRegressor", "a stage is no tree")
         inner = tree["tree_"]
         one = whole(inner.args[0]) == features and whole(inner.args[2]) == 1 and int(inner.args[1].max()) == 1
-        require(one, part, "a tree does not fit its columns")
+        part.must(one, "a tree does not fit its columns")
+    check_first_guess(part, part["init_"], width)
+
+
+def check_first_guess(part: Part, first: Any, width: int) -> None:
+    """What the stages are added to must be as wide as they are."""
+    if first == "zero":
+        return
+    part.must(
+        isinstance(first, Part) and first.kind in ("DummyClassifier", "DummyRegressor"),
+        "its first guess is no constant",
+    )
+    if first.kind == "DummyRegressor":
+        constant = first["constant_"]
+        part.must(width == 1 and is_array(constant, "f", 2) and constant.size == 1, "its first guess does not fit")
+    else:
+        prior = first["class_prior_"]
+        fits = is_array(prior, "f", 1) and len(prior) == (width if width > 2 else 2) and first["strategy"] == "prior"
+        part.must(fits, "its first guess does not fit")
 
 
 def check_hist_boosting(part: Part) -> None:
     if part.get("_predictors") is None:
         return
     features, mapper = whole(part["n_features_in_"]), part["_bin_mapper"]
-    require(not part.get("_in_fit"), part, "it is in the middle of training")
-    require(isinstance(mapper, Part) and mapper.kind == "_BinMapper", part, "its bins are none")
+    part.must(not part.get("_in_fit"), "it is in the middle of training")
+    part.must(isinstance(mapper, Part) and mapper.kind == "_BinMapper", "its bins are none")
     categorical = mapper["is_categorical_"]
-    require(is_array(categorical, "bu", 1) and len(categorical) == features, part, "its columns do not fit its bins")
+    part.must(is_array(categorical, "bu", 1) and len(categorical) == features, "its columns do not fit its bins")
     check_known_categories(part, mapper["bin_thresholds_"], categorical.astype(bool))
     check_preprocessor(part, part["_preprocessor"], features)
-    require(isinstance(part["_predictors"], list), part, "its trees are none")
+    part.must(isinstance(part["_predictors"], list), "its trees are none")
     for tree in (tree for stage in part["_predictors"] for tree in stage):
-        require(isinstance(tree, Part) and tree.kind == "TreePredictor", part, "a stage is no tree")
+        part.must(isinstance(tree, Part) and tree.kind == "TreePredictor", "a stage is no tree")
         check_predictor(tree, categorical.astype(bool))
 
 
 def check_known_categories(part: Part, thresholds: Any, categorical: np.ndarray) -> None:
     """Categories are bits of a set of 256."""
-    require(
-        isinstance(thresholds, list) and len(thresholds) == len(categorical), part, "its bins do not fit its columns"
-    )
+    part.must(isinstance(thresholds, list) and len(thresholds) == len(categorical), "its bins do not fit its columns")
     for known in (thresholds[j] for j in np.flatnonzero(categorical)):
-        require(is_array(known, "fiu", 1) and ((known >= 0) & (known < 256)).all(), part, "a category is out of range")
+        part.must(is_array(known, "fiu", 1) and ((known >= 0) & (known < 256)).all(), "a category is out of range")
 
 
 def check_predictor(part: Part, categorical: np.ndarray) -> None:
     nodes, sets = part["nodes"], part["raw_left_cat_bitsets"]
-    require(
+    part.must(
         isinstance(nodes, np.ndarray) and nodes.ndim == 1 and nodes.dtype == PREDICTOR_RECORD_DTYPE,
-        part,
         "its nodes are none",
     )
-    require(is_array(sets, "u", 2) and sets.dtype == np.uint32 and sets.shape[1] == 8, part, "its categories are none")
+    part.must(is_array(sets, "u", 2) and sets.dtype == np.uint32 and sets.shape[1] == 8, "its categories are none")
     inner = nodes["is_leaf"] == 0
     feature = nodes["feature_idx"][inner]
-    require(((feature >= 0) & (feature < len(categorical))).all(), part, "a node asks for a column that is not there")
+    part.must(((feature >= 0) & (feature < len(categorical))).all(), "a node asks for a column that is not there")
     asks = nodes[inner & (nodes["is_categorical"] != 0)]
-    require((asks["bitset_idx"] < len(sets)).all(), part, "a node asks for categories that are not there")
-    require(categorical[asks["feature_idx"]].all(), part, "a node takes a number for a category")
+    part.must((asks["bitset_idx"] < len(sets)).all(), "a node asks for categories that are not there")
+    part.must(categorical[asks["feature_idx"]].all(), "a node takes a number for a category")
     check_children(part, nodes["left"].astype(np.int64), nodes["right"].astype(np.int64), inner)
 
 
@@ -201,27 +233,23 @@ def check_preprocessor(part: Part, encoder: Any, features: int) -> None:
     """Where columns are reordered before the trees, as many must come out as went in."""
     if encoder is None:
         return
-    require(isinstance(encoder, Part) and encoder.kind == "ColumnTransformer", part, "its encoder is none")
+    part.must(isinstance(encoder, Part) and encoder.kind == "ColumnTransformer", "its encoder is none")
     kinds = {"encoder": "OrdinalEncoder", "numerical": "FunctionTransformer"}
     columns = encoder["_transformer_to_input_indices"]
     taken = sorted(whole(j) for name in kinds for j in columns[name])
-    require(taken == list(range(features)), part, "its encoder does not keep the columns")
+    part.must(taken == list(range(features)), "its encoder does not keep the columns")
     for name, step, chosen in encoder["transformers_"]:
         if name == "remainder":
-            require(step == "drop" and not np.any(chosen), part, "its encoder adds columns")
+            part.must(step == "drop" and not np.any(chosen), "its encoder adds columns")
             continue
-        require(isinstance(step, Part) and step.kind == kinds.get(name), part, "its encoder is an unknown one")
+        part.must(isinstance(step, Part) and step.kind == kinds.get(name), "its encoder is an unknown one")
         mask = np.zeros(features, dtype=bool)
         mask[columns[name]] = True
-        require(
-            is_array(chosen, "b", 1) and np.array_equal(chosen, mask), part, "its encoder does not keep the columns"
-        )
+        part.must(is_array(chosen, "b", 1) and np.array_equal(chosen, mask), "its encoder does not keep the columns")
         if name == "numerical":
             func = step["func"]
-            require(
-                isinstance(func, Part) and func.kind == "check_array" and not func.args,
-                part,
-                "its encoder is an unknown one",
+            part.must(
+                isinstance(func, Part) and func.kind == "check_array" and not func.args, "its encoder is an unknown one"
             )
 
 
@@ -230,69 +258,61 @@ def check_preprocessor(part: Part, encoder: Any, features: int) -> None:
 
 def check_neighbour_tree(part: Part) -> None:
     """KDTree and BallTree: a full binary tree in level order over a permutation of the rows."""
-    require(isinstance(part.state, tuple) and len(part.state) == 13, part, "its state is an unknown one")
+    part.must(isinstance(part.state, tuple) and len(part.state) == 13, "its state is an unknown one")
     data, order, nodes, bounds, _, levels, count = part.state[:7]
     metric, weight = part.state[11:]
-    require(is_array(data, "f", 2) and data.dtype == np.float64 and data.size > 0, part, "its rows are none")
+    part.must(is_array(data, "f", 2) and data.dtype == np.float64 and data.size > 0, "its rows are none")
     rows, columns = data.shape
-    require(is_array(order, "i", 1) and len(order) == rows, part, "its rows are not in order")
-    require(np.array_equal(np.sort(order), np.arange(rows)), part, "its rows are not in order")
-    require(
-        isinstance(nodes, np.ndarray) and nodes.ndim == 1 and nodes.dtype.names is not None, part, "its nodes are none"
-    )
-    require(
-        0 < whole(levels) < 40 and whole(count) == len(nodes) == 2 ** whole(levels) - 1, part, "its levels do not fit"
-    )
+    part.must(is_array(order, "i", 1) and len(order) == rows, "its rows are not in order")
+    part.must(np.array_equal(np.sort(order), np.arange(rows)), "its rows are not in order")
+    part.must(isinstance(nodes, np.ndarray) and nodes.ndim == 1 and nodes.dtype.names is not None, "its nodes are none")
+    part.must(0 < whole(levels) < 40 and whole(count) == len(nodes) == 2 ** whole(levels) - 1, "its levels do not fit")
     sides = 2 if part.kind == "KDTree" else 1
     shape = (sides, len(nodes), columns)
-    require(
-        is_array(bounds, "f", 3) and bounds.dtype == np.float64 and bounds.shape == shape, part, "its bounds do not fit"
+    part.must(
+        is_array(bounds, "f", 3) and bounds.dtype == np.float64 and bounds.shape == shape, "its bounds do not fit"
     )
     start, end = nodes["idx_start"], nodes["idx_end"]
-    require(((start >= 0) & (start <= end) & (end <= rows)).all(), part, "a node has rows that are not there")
-    require((nodes["is_leaf"][len(nodes) // 2 :] != 0).all(), part, "a node of the last level is no leaf")
-    require(isinstance(metric, Part) and metric.kind in METRICS, part, "its distance is an unknown one")
-    require(weight is None, part, "it has weights")
+    part.must(((start >= 0) & (start <= end) & (end <= rows)).all(), "a node has rows that are not there")
+    part.must((nodes["is_leaf"][len(nodes) // 2 :] != 0).all(), "a node of the last level is no leaf")
+    part.must(isinstance(metric, Part) and metric.kind in METRICS, "its distance is an unknown one")
+    part.must(weight is None, "it has weights")
 
 
 METRICS = ("EuclideanDistance64", "ManhattanDistance64")
 
 
 def check_metric(part: Part) -> None:
-    require(isinstance(part.state, tuple) and len(part.state) == 3, part, "its state is an unknown one")
+    part.must(isinstance(part.state, tuple) and len(part.state) == 3, "its state is an unknown one")
     p, vector, matrix = part.state
-    require(type(p) is float and is_array(vector, "f", 1) and is_array(matrix, "f", 2), part, "its parameters are none")
+    part.must(type(p) is float and is_array(vector, "f", 1) and is_array(matrix, "f", 2), "its parameters are none")
 
 
 def check_neighbours(part: Part) -> None:
     if part.get("_fit_X") is None:
         return
     known, rows, columns = part["_fit_X"], whole(part["n_samples_fit_"]), whole(part["n_features_in_"])
-    require(sp.issparse(known) or is_array(known, "f", 2), part, "its rows are none")
-    require(known.shape == (rows, columns), part, "its rows do not fit its columns")
-    require(1 <= whole(part["n_neighbors"]) <= rows, part, "it asks for more neighbours than there are")
+    part.must(sp.issparse(known) or is_array(known, "f", 2), "its rows are none")
+    part.must(known.shape == (rows, columns), "its rows do not fit its columns")
+    part.must(1 <= whole(part["n_neighbors"]) <= rows, "it asks for more neighbours than there are")
     metrics = ("euclidean", "manhattan", "minkowski", "cosine", "l1", "l2", "cityblock")
-    require(
-        all(part[name] in metrics for name in ("metric", "effective_metric_")), part, "its distance is an unknown one"
-    )
-    require(
+    part.must(all(part[name] in metrics for name in ("metric", "effective_metric_")), "its distance is an unknown one")
+    part.must(
         not part.get("metric_params") and set(part["effective_metric_params_"]) <= {"p"},
-        part,
         "its distance is an unknown one",
     )
-    require(part["weights"] in ("uniform", "distance"), part, "its weights are unknown ones")
+    part.must(part["weights"] in ("uniform", "distance"), "its weights are unknown ones")
     tree = part["_tree"]
-    require(
+    part.must(
         tree is None or (isinstance(tree, Part) and tree.state[0].shape == known.shape),
-        part,
         "its tree does not fit its rows",
     )
     target = part["_y"]
-    require(isinstance(target, np.ndarray) and len(target) == rows, part, "its targets do not fit its rows")
+    part.must(isinstance(target, np.ndarray) and len(target) == rows, "its targets do not fit its rows")
     if "classes_" in part.state:
         classes = part["classes_"]
-        require(isinstance(classes, np.ndarray | list) and is_array(target, "i", 1), part, "its labels are none")
-        require((target >= 0).all() and (target < len(classes)).all(), part, "a label is not among its classes")
+        part.must(isinstance(classes, np.ndarray | list) and is_array(target, "i", 1), "its labels are none")
+        part.must((target >= 0).all() and (target < len(classes)).all(), "a label is not among its classes")
 
 
 # --- support vectors
@@ -302,49 +322,42 @@ def check_libsvm(part: Part) -> None:
     """The shapes that libsvm takes for granted; k classes need k(k-1)/2 offsets and k-1 rows of coefficients."""
     if part.get("support_") is None:
         return
-    require(part["kernel"] in ("linear", "poly", "rbf", "sigmoid"), part, "its kernel is an unknown one")
+    part.must(part["kernel"] in ("linear", "poly", "rbf", "sigmoid"), "its kernel is an unknown one")
     vectors, counts, support = part["support_vectors_"], part["_n_support"], part["support_"]
     k = len(part["classes_"]) if part.kind.endswith("SVC") else 2
     n = vectors.shape[0]
-    require(
-        k >= 2 and is_array(counts, "i", 1) and counts.dtype == np.int32 and len(counts) == k,
-        part,
-        "its classes do not fit",
+    part.must(
+        k >= 2 and is_array(counts, "i", 1) and counts.dtype == np.int32 and len(counts) == k, "its classes do not fit"
     )
     total = int(counts.sum(dtype=np.int64)) if part.kind.endswith("SVC") else int(counts[0])  # a regressor repeats it
-    require((counts >= 0).all() and total == n, part, "its support vectors do not fit its classes")
-    require(
+    part.must((counts >= 0).all() and total == n, "its support vectors do not fit its classes")
+    part.must(
         is_array(support, "i", 1) and support.dtype == np.int32 and (len(support) == n or part.get("_sparse")),
-        part,
         "its support vectors are not numbered",
     )
-    require((support >= 0).all(), part, "its support vectors are not numbered")
+    part.must((support >= 0).all(), "its support vectors are not numbered")
     check_support_vectors(part, vectors, k, n)
     pairs = k * (k - 1) // 2
     offsets = part["_intercept_"]
-    require(
-        is_array(offsets, "f", 1) and offsets.dtype == np.float64 and len(offsets) == pairs,
-        part,
-        "its offsets do not fit",
+    part.must(
+        is_array(offsets, "f", 1) and offsets.dtype == np.float64 and len(offsets) == pairs, "its offsets do not fit"
     )
     for name in ("_probA", "_probB"):
-        require(is_array(part[name], "f", 1) and len(part[name]) in (0, pairs), part, f"its {name} does not fit")
+        part.must(is_array(part[name], "f", 1) and len(part[name]) in (0, pairs), f"its {name} does not fit")
 
 
 def check_support_vectors(part: Part, vectors: Any, k: int, n: int) -> None:
     columns, weights = whole(part["n_features_in_"]), part["_dual_coef_"]
     if part["_sparse"]:
         fits = sp.issparse(vectors) and vectors.format == "csr" and vectors.shape[1] == columns
-        require(fits and vectors.data.dtype == np.float64, part, "its support vectors are none")
-        require(sp.issparse(weights) and weights.data.dtype == np.float64, part, "its coefficients are none")
-        require(len(weights.data) == (k - 1) * n, part, "its coefficients do not fit its support vectors")
+        part.must(fits and vectors.data.dtype == np.float64, "its support vectors are none")
+        part.must(sp.issparse(weights) and weights.data.dtype == np.float64, "its coefficients are none")
+        part.must(len(weights.data) == (k - 1) * n, "its coefficients do not fit its support vectors")
         return
-    require(is_array(vectors, "f", 2) and vectors.dtype == np.float64, part, "its support vectors are none")
-    require(vectors.shape[1] == columns or n == 0, part, "its support vectors do not fit its columns")
-    require(
-        is_array(weights, "f", 2) and weights.shape == (k - 1, n),
-        part,
-        "its coefficients do not fit its support vectors",
+    part.must(is_array(vectors, "f", 2) and vectors.dtype == np.float64, "its support vectors are none")
+    part.must(vectors.shape[1] == columns or n == 0, "its support vectors do not fit its columns")
+    part.must(
+        is_array(weights, "f", 2) and weights.shape == (k - 1, n), "its coefficients do not fit its support vectors"
     )
 
 
@@ -353,44 +366,50 @@ def check_support_vectors(part: Part, vectors: Any, k: int, n: int) -> None:
 
 def check_spline(part: Part) -> None:
     knots, c, k = part["_t"], part["_c"], whole(part["k"])
-    require(
-        is_array(knots, "f", 1) and knots.dtype == np.float64 and np.isfinite(knots).all(), part, "its knots are none"
+    part.must(is_array(knots, "f", 1) and knots.dtype == np.float64 and np.isfinite(knots).all(), "its knots are none")
+    part.must(
+        (np.diff(knots) >= 0).all() and 0 <= k <= 10 and len(knots) >= 2 * k + 2, "its knots do not fit its degree"
     )
-    require(
-        (np.diff(knots) >= 0).all() and 0 <= k <= 10 and len(knots) >= 2 * k + 2,
-        part,
-        "its knots do not fit its degree",
-    )
-    require(isinstance(c, np.ndarray) and c.dtype == np.float64 and c.ndim in (1, 2), part, "its coefficients are none")
-    require(len(c) >= len(knots) - k - 1 and whole(part["axis"]) == 0, part, "its coefficients do not fit its knots")
+    part.must(isinstance(c, np.ndarray) and c.dtype == np.float64 and c.ndim in (1, 2), "its coefficients are none")
+    part.must(len(c) >= len(knots) - k - 1 and whole(part["axis"]) == 0, "its coefficients do not fit its knots")
 
 
 def check_spline_columns(part: Part) -> None:
     if part.get("bsplines_") is None:
         return
     splines = part["bsplines_"]
-    require(
+    part.must(
         isinstance(splines, list) and len(splines) == whole(part["n_features_in_"]),
-        part,
         "its splines do not fit its columns",
     )
-    require(all(isinstance(s, Part) and s.kind == "BSpline" for s in splines), part, "its splines are none")
+    part.must(all(isinstance(s, Part) and s.kind == "BSpline" for s in splines), "its splines are none")
     width = sum(len(s["_t"]) for s in splines)
-    require(0 <= whole(part["n_features_out_"]) <= width, part, "it makes more columns than its splines")
+    part.must(0 <= whole(part["n_features_out_"]) <= width, "it makes more columns than its splines")
+
+
+def in_order(known: Any) -> bool:
+    """Whether categories rise, NaN last; mixed ones are looked up by value and need no order."""
+    if isinstance(known, list):
+        return True
+    if not is_array(known, "biufUS", 1):
+        return False
+    body = known[:-1] if known.dtype.kind == "f" and len(known) and np.isnan(known[-1]) else known
+    return bool((body[:-1] < body[1:]).all())
 
 
 def check_one_hot(part: Part) -> None:
     """Positions are computed from `_n_features_outs` and written into a matrix without a look."""
     if part.get("categories_") is None:
         return
-    require(not part["_infrequent_enabled"], part, "it groups rare categories, which model files do not keep")
+    part.must(not part["_infrequent_enabled"], "it groups rare categories, which model files do not keep")
+    part.must(all(in_order(known) for known in part["categories_"]), "its categories are not in order")
     sizes = [len(categories) for categories in part["categories_"]]
     drop = part["_drop_idx_after_grouping"]
     dropped = [None] * len(sizes) if drop is None else list(drop)
-    require(len(dropped) == len(sizes), part, "its columns do not fit its categories")
-    require(all(d is None or 0 <= whole(d) < n for d, n in zip(dropped, sizes)), part, "it drops a category it has not")
+    part.must(len(dropped) == len(sizes), "its columns do not fit its categories")
+    part.must(all(d is None or 0 <= whole(d) < n for d, n in zip(dropped, sizes)), "it drops a category it has not")
     wide = [n - (d is not None) for d, n in zip(dropped, sizes)]
-    require([whole(n) for n in part["_n_features_outs"]] == wide, part, "its columns do not fit its categories")
+    part.must([whole(n) for n in part["_n_features_outs"]] == wide, "its columns do not fit its categories")
 
 
 # --- boosting with a library of its own
@@ -408,7 +427,7 @@ def check_catboost(part: Part) -> None:
 def check_lightgbm(part: Part) -> None:
     """Parameters reach its prediction as text: none may name a file or turn off its checks."""
     odd = [name for name in part["_other_params"] if any(word in name for word in LIGHTGBM_WORDS)]
-    require(not odd, part, f"its parameter {odd[:1]} is not among those that model files keep")
+    part.must(not odd, f"its parameter {odd[:1]} is not among those that model files keep")
 
 
 LIGHTGBM_WORDS = ("file", "predict", "machine", "config", "model", "result", "port")

@@ -24,7 +24,7 @@ import skops.io
 from softlearning.persistence.allowed import FORGOTTEN, KEYS, NAMES
 from softlearning.persistence.arrays import read_npy, read_npz, store_npz
 from softlearning.persistence.container import ModelFileError, packed, read_json, unpack
-from softlearning.persistence.guards import GUARDS, Part, check_attributes
+from softlearning.persistence.guards import GUARDS, OWNERS, Part, check_attributes
 
 PROTOCOL = 2  # of the skops schema
 DEEPEST = 60  # objects within objects
@@ -121,7 +121,9 @@ def inspect(data: bytes, limit: int, trusted: Collection[str] | None = ()) -> Ar
     if not isinstance(schema, dict) or schema.get("protocol") != PROTOCOL or isinstance(schema["protocol"], bool):
         raise ModelFileError("an estimator in the file is not described as softlearning describes estimators")
     try:
-        read(schema, archive)
+        whole = read(schema, archive)
+        if isinstance(whole, Part) and whole.kind in OWNERS:
+            raise ModelFileError(f"a bare {whole.kind} is no estimator")
         return archive
     except ModelFileError:
         raise
