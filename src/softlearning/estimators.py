@@ -180,7 +180,7 @@ class SoftLearning(CallbackSupportMixin, BaseEstimator):
         """Predictions (n, K', C) of the specialists with weight, and these weights."""
         check_is_fitted(self)
         names = self._learned.support()
-        alpha = self.weights_[names].to_numpy()
+        alpha = self._learned.support_weights()
         table = self._admit(X)
         if not table.shape[0]:
             return np.empty((0, len(names), self._learned.team.classes)), alpha

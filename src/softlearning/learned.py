@@ -44,6 +44,10 @@ class Learned:
         """The specialists with weight, in the order in which all sums are taken."""
         return [name for name, w in zip(self.crossed.library.names, self.solution.weights) if w > 0]
 
+    def support_weights(self) -> np.ndarray:
+        """Their weights, in the same order."""
+        return self.solution.weights[self.solution.weights > 0]
+
     def rows_tensor(self) -> np.ndarray:
         """Out-of-fold predictions of the rows that have them."""
         return self.crossed.oof[self.crossed.predicted]
