@@ -14,7 +14,8 @@ BEGINS, ENDS = ("started",), ("finished", "failed", "restored")
 def telling(estimator: Any, context: Any, watch: Callable[[Event], Any] | None) -> Callable[[Event], Any] | None:
     """A watch that also calls the hooks of the estimator's callbacks.
 
-    A hook that answers True stops the cross-fitting; what has finished is still weighed and refitted. Hooks run in the driver, so callbacks keep their state whatever process or machine the tasks run in.
+    A hook that answers True stops the cross-fitting; what has finished is still weighed and refitted. Hooks run in
+    the driver, so callbacks keep their state whatever process or machine the tasks run in.
     """
     if not getattr(estimator, "_skl_callbacks", None):
         return watch

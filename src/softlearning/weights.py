@@ -409,9 +409,7 @@ RULES: dict[str, Rule] = {
     rule.name: rule
     for rule in (
         Rule("simplex", _exact, "the exact optimum on the simplex; of several, the one of smallest norm"),
-        Rule(
-            "guarded", _guarded, "exact weights, unless held-out folds speak for the best or for equal ones"
-        ),
+        Rule("guarded", _guarded, "exact weights, unless held-out folds speak for the best or for equal ones"),
         Rule("slsqp", _slsqp, "the paper's solver: sequential quadratic programming from K + 2 starts"),
         Rule("greedy", _greedy, f"greedy selection with replacement, {ROUNDS} rounds"),
         Rule("nnls", _nnls, "non-negative least squares of target on predictions, divided by its sum"),

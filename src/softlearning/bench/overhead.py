@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -43,7 +44,7 @@ def fit_cost(name: str) -> list[dict]:
     rows = []
     for cores in (1, 2):
         model = kind("paper", n_jobs=cores)
-        whole = seconds(lambda model=model: model.fit(X, y))
+        whole = seconds(partial(model.fit, X, y))
         board = model.leaderboard_
         own = float(
             board["fit_seconds"].sum() + board["predict_seconds"].sum() + sum(model._learned.team.seconds.values())
@@ -96,9 +97,7 @@ def preparation_cost() -> list[dict]:
     one = X.iloc[:1]
     gate = seconds(lambda: admit(model._schema, one), 30)
     views_of_one = admit(model._schema, one)
-    gate += sum(
-        seconds(lambda view=view: view.transform(views_of_one), 30) for view in model._learned.team.views.values()
-    )
+    gate += sum(seconds(partial(view.transform, views_of_one), 30) for view in model._learned.team.views.values())
     return [
         {"what": "preparation in a fit", "where": "50,000 x 40 mixed", "seconds": prepared, "ratio": prepared / whole},
         {"what": "one row outside the specialists", "where": "the same table", "seconds": gate},
@@ -107,14 +106,15 @@ def preparation_cost() -> list[dict]:
 
 def import_cost() -> list[dict]:
     """A fresh Python that imports the library, beside one that imports what it stands on; and the command's help."""
-    quiet = {"check": True, "stdout": subprocess.DEVNULL}
-    fresh = lambda code: seconds(lambda: subprocess.run([sys.executable, "-c", code], **quiet), 5)
+    fresh = lambda code: seconds(
+        lambda: subprocess.run([sys.executable, "-c", code], check=True, stdout=subprocess.DEVNULL), 5
+    )
     ours = fresh("from softlearning import SoftClassifier")
     theirs = fresh("import sklearn.ensemble, sklearn.linear_model, pandas, catboost, lightgbm")
     help_page = fresh("from softlearning.cli import main; main(['--help'], standalone_mode=False)")
     nothing = fresh("")
     return [
-        {"what": "import of SoftClassifier", "where": "beside scikit-learn, pandas, catboost, lightgbm", "seconds": ours,
+        {"what": "import of SoftClassifier", "where": "beside what it stands on", "seconds": ours,
          "specialists": theirs, "ratio": ours / theirs},
         {"what": "softlearning --help", "where": "beyond an empty Python", "seconds": help_page - nothing},
     ]  # fmt: skip

@@ -192,7 +192,7 @@ def resolve(library, task: str) -> Library:
 def check_task(specialist: Specialist, task: str) -> None:
     """Refuse an estimator that says of itself that it solves another task: its predictions would be misread."""
     estimator = getattr(specialist.make, "estimator", None)
-    tags = estimator.__sklearn_tags__() if hasattr(estimator, "__sklearn_tags__") else None
+    tags = getattr(estimator, "__sklearn_tags__", lambda: None)()
     kind = getattr(tags, "estimator_type", None)
     wanted = "classifier" if task == "classification" else "regressor"
     if kind not in (None, wanted):
