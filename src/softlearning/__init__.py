@@ -3,16 +3,22 @@
 The way data goes, one line a module::
 
     tables       read a table; which column is what; the one gate for training and prediction
+                 (cells, containers, reading: values, frames and files behind it)
     prepare      the views of a table that specialists ask for, fitted inside each fold
     library      the specialists, as tables of rows
     folds        who is held out when
     execution    run a flat list of tasks; limits; a failure is a value
+                 (tasks, budget, carriers, crew, office, sharing, threads, progress, callbacks behind it)
+    store        finished tasks on disk, told apart by fingerprint
     fitting      fit one specialist and take its predictions, checked
     crossfit     specialist x fold -> the out-of-fold tensor (row, specialist, class)
+    calibration  one temperature a specialist
     weights      the point of the simplex that fits it best, with a certificate
     blend        refit what earned weight; predict with the team
+    learned      what a fit leaves behind, and the tables read off it
     estimators   SoftClassifier and SoftRegressor: all of the above behind scikit-learn's interface
-    insight      doubt, intervals, diversity, robustness, guarantees
+    insight      doubt, abstention, intervals, diversity, robustness, guarantees, nested evaluation
+    report, persistence, bench, cli, serve: pages, files, the benchmark, the command, the server
 """
 
 from importlib import import_module
