@@ -98,7 +98,8 @@ def test_a_line_holds_scores_seconds_weights_memory_and_versions(tiny):
     perfect = lambda shared: Answer(shared.part.y_test[:, None], 1.5, 0.5, {"a": 0.75, "b": 0.25, "c": 0.0}, "wide")
     line = one_line(Job("C10_tiny_regression", 0, 42, ()), dataset("C10"), Method("x", "ours", perfect), tiny)
     assert (line["score"], line["fit_seconds"], line["predict_seconds"]) == (1.0, 1.5, 0.5)
-    assert (line["weights"], line["reason"]) == ('{"a": 0.75, "b": 0.25}', "wide")
+    assert line["weights"] == '{"a": 0.75, "b": 0.25}'
+    assert line["reason"].startswith("wide")  # what is said of the dataset may follow
     assert line["peak_memory"] > 10
     assert "scikit-learn" in line["versions"]
 
