@@ -135,7 +135,7 @@ def test_a_native_hang_ends_with_the_time_limit(count):
         )
         quiet_fit(model)
         late.append(time.monotonic() - start - model.time_limit)
-        assert model.weights_.index.tolist() == ["bayes"]
+        assert "hung" not in model.weights_.index
     if count > 1:
         record("native hang under a limit of 5 s", fits=count, in_time=sum(x <= 3 for x in late), latest=max(late))
         assert max(late) <= 3
