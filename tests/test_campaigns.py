@@ -141,6 +141,12 @@ def test_a_native_hang_ends_with_the_time_limit(count):
         assert max(late) <= 3
 
 
+def test_when_there_is_no_time_at_all_the_baseline_answers():
+    m = quiet_fit(SoftClassifier(time_limit=1e-6))
+    assert m.weights_.index.tolist() == ["dummy"]
+    np.testing.assert_allclose(m.predict_proba(X)[0], np.bincount(LABELS) / len(LABELS), atol=0.01)
+
+
 class Greedy(GaussianNB):
     """Asks for far more memory than it may have, in numpy or in CatBoost, which does not raise but aborts."""
 

@@ -117,6 +117,11 @@ class CrossFit:
         """The same without specialists that failed on all rows; what read them will be cross-fitted anew."""
         return replace(self.without([f.specialist for f in failures]), failures=self.failures + failures)
 
+    def forgiving(self, name: str) -> CrossFit:
+        """The same, ready to try a specialist again that found no time or failed."""
+        left_out = {n: reason for n, reason in self.left_out.items() if n != name}
+        return replace(self, left_out=left_out, failures=tuple(f for f in self.failures if f.specialist != name))
+
     def excluded(self) -> set[str]:
         """Specialists that will not be tried again."""
         return set(self.left_out) | {f.specialist for f in self.failures}
@@ -144,7 +149,7 @@ def cross_fit(
         done = run_level(1, usable, source, done, resources, calibrate, keep)
         if not done.library:
             late = replace(resources, deadline=None)  # the last resort takes no time, and there may be none left
-            done = run_level(1, Library((dummy_row(),)), source, done, late, calibrate, keep)
+            done = run_level(1, Library((dummy_row(),)), source, done.forgiving("dummy"), late, calibrate, keep)
         done = run_level(2, with_readings(usable, done, data), source, done, resources, calibrate, keep)
     if not done.library:
         raise RuntimeError("no specialist finished: " + "; ".join(f"{f.specialist}: {f.error}" for f in done.failures))
