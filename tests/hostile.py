@@ -14,6 +14,7 @@ import io
 import json
 import os
 import pickle
+import re
 import resource
 import struct
 import sys
@@ -970,9 +971,11 @@ def mutated(data, seed):
 
 
 def resealed(path, seed):
-    """A file whose contents were damaged by someone who repairs the checksums."""
+    """A file whose contents were damaged by someone who repairs the checksums; a third of them in native models."""
     rng = np.random.default_rng(seed)
     file = Opened(path)
+    if seed % 3 == 0:
+        return damaged_native(file, rng)
     name = str(rng.choice(sorted(file.members)))
     if not name.endswith(".skops"):
         file.members[name] = damaged_bytes(file.members[name], rng)
@@ -982,6 +985,24 @@ def resealed(path, seed):
     chosen = str(rng.choice(sorted(files)))
     files[chosen] = damaged_bytes(files[chosen], rng)
     file.put(name, files.pop("schema.json"), files)
+    return file.seal()
+
+
+def damaged_native(file, rng):
+    """Bytes of the CatBoost model, or numbers of the LightGBM model, exchanged for odd ones."""
+    if rng.random() < 0.5:
+        name, schema, files = file.estimator("CatBoostClassifier")
+        key = next(n for n in files if n.endswith(".bin"))
+        files[key] = damaged_bytes(files[key], rng)
+    else:
+        name, schema, files = file.estimator("Booster")
+        place = nth_object(schema, "Booster", "_handle")
+        text = json.loads(place["_handle"]["content"])
+        numbers = list(re.finditer(r"-?\d+(\.\d+)?", text[: text.index("end of trees")]))
+        at = numbers[int(rng.integers(len(numbers)))]
+        odd = str(rng.choice(["0", "1", "-1", "-2", "3", "99999", "-99999", "2147483647", "nan", "1e308", "x", ""]))
+        place["_handle"] = text_node(resized(text[: at.start()] + odd + text[at.end() :]))
+    file.put(name, schema, files)
     return file.seal()
 
 
