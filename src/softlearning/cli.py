@@ -229,8 +229,9 @@ def bench():
     metavar="SYSTEM=FOLDER",
     help="A foreign system and the environment that has it. Repeatable.",
 )
+@click.option("--fits", type=FOLDER, metavar="FOLDER", help="Keep what every specialist predicts: a kill loses less.")
 @click.pass_context
-def bench_run(context, suite, out, datasets, methods, seeds, jobs, external):
+def bench_run(context, suite, out, datasets, methods, seeds, jobs, external, fits):
     """Run the cells (dataset, method, seed) that have no result yet."""
     with plain_errors(context):
         from softlearning.bench.run import run_suite
@@ -244,6 +245,7 @@ def bench_run(context, suite, out, datasets, methods, seeds, jobs, external):
             seeds=seeds,
             jobs=jobs,
             external=others,
+            fits=fits,
         )
         click.echo(f"Results: {results}")
 

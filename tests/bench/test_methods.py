@@ -117,7 +117,7 @@ def test_nothing_is_fitted_twice(cheap_library, monkeypatch):
 
 def test_stacking_is_scikit_learns_on_the_same_predictions(wine):
     part, names = wine.part, wine.crossed.library.names
-    P, _ = wine.tested
+    P = wine.tested
     ours = stacked(wine).prediction
     final = LogisticRegression().fit(wine.crossed.oof.reshape(len(part.y), -1), part.y)
     assert_allclose(ours, final.predict_proba(P.reshape(len(P), -1)))
@@ -130,19 +130,19 @@ def test_of_two_classes_stacking_reads_the_second_like_scikit_learn():
 
 
 def test_stacking_of_numbers_is_ridge_on_predictions(tiny):
-    P, _ = tiny.tested
+    P = tiny.tested
     final = RidgeCV().fit(tiny.crossed.oof[:, :, 0], tiny.part.y)
     assert_allclose(stacked(tiny).prediction[:, 0], final.predict(P[:, :, 0]))
 
 
 def test_a_combiner_pays_for_the_whole_library_and_a_member_for_itself(wine):
     blend, one = weighted(wine, rule="best"), member(wine, "decision_tree")
-    assert blend.fit_seconds > wine.library_seconds(wine.crossed) > one.fit_seconds
+    assert blend.fit_seconds > wine.library_seconds(wine.crossed.library) > one.fit_seconds
 
 
-def test_a_specialist_above_its_limit_of_rows_is_left_out_with_the_reason(cheap_library):
-    shared = specialists("C10_tiny_regression")
-    shared.crossed.left_out["svr_rbf"] = "more than 2,000 rows"
+def test_a_specialist_above_its_limit_of_rows_is_left_out_with_the_reason():
+    X, y = np.random.default_rng(0).normal(size=(2_001, 1)), np.arange(2_001.0)
+    shared = Specialists(Part("regression", 1, X, y, X[:5], y[:5], 42))
     with pytest.raises(LeftOut, match="2,000 rows"):
         member(shared, "svr_rbf")
 

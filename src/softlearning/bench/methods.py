@@ -1,14 +1,14 @@
 """What is compared, as rows: the ten methods of the paper, its changes one by one, other combiners, and ours.
 
 A method is a function from the shared Specialists of one outer fold to an Answer. Methods that combine, and the five
-of the paper's baselines that are members of its library, read the same fits. Seconds are those that the method alone
-would have taken on one core: a combiner is charged for all folds of its library and for the refits it needs.
+of the paper's baselines that are members of its library, read the same fits. Seconds are CPU seconds that the method
+alone would have taken on one core: a combiner is charged for all folds of its library and for the refits it needs.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -30,7 +30,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from softlearning.bench.shared import Part, Specialists
 from softlearning.calibration import apply_temperature
-from softlearning.library import Shape, Specialist, resolve
+from softlearning.crossfit import admitted
+from softlearning.library import Library, Shape, Specialist, every_row, resolve
 from softlearning.weights import solve_weights
 
 Array = NDArray[np.float64]
@@ -70,18 +71,18 @@ class Method:
 def weighted(shared: Specialists, rule: str, calibrate: bool = False, refit_all: bool = False) -> Answer:
     """Weights by a rule of the table, on the shared out-of-fold predictions; only what has weight is refitted."""
     crossed = shared.calibrated if calibrate else shared.crossed
-    begin = time.perf_counter()
+    begin = time.process_time()
     solution = solve_weights(crossed.oof, shared.data.target, rule=rule, folds=crossed.fold_of_row)
-    solving = time.perf_counter() - begin
+    solving = time.process_time() - begin
     names = crossed.library.names
-    P, predicting = shared.tested
+    P = shared.tested
     if calibrate and shared.part.task == "classification":
         P = np.stack([apply_temperature(P[:, k], T) for k, T in enumerate(crossed.temperature)], axis=1)
-    support = [name for name, weight in zip(names, solution.weights) if weight > 0]
+    support = crossed.library[[name for name, weight in zip(names, solution.weights) if weight > 0]]
     return Answer(
         np.einsum("mkc,k->mc", P, solution.weights),
-        shared.library_seconds(crossed) + solving + refit_seconds(shared, names if refit_all else support),
-        sum(predicting[name] for name in support),
+        shared.library_seconds(crossed.library) + solving + refits(shared, crossed.library if refit_all else support),
+        tests(shared, support),
         dict(zip(names, solution.weights.tolist())),
         catboost_note(shared.part),
     )
@@ -89,17 +90,15 @@ def weighted(shared: Specialists, rule: str, calibrate: bool = False, refit_all:
 
 def stacked(shared: Specialists) -> Answer:
     """scikit-learn's stacking on the same folds and fits: its default final model on the same predictions."""
-    oof, target = shared.crossed.oof, shared.data.y
-    P, predicting = shared.tested
+    library, target = shared.crossed.library, shared.data.y
     classification = shared.part.task == "classification"
     final = LogisticRegression() if classification else RidgeCV()
-    begin = time.perf_counter()
-    final.fit(stacking_columns(oof), target)
-    names = shared.crossed.library.names
-    spent = shared.library_seconds(shared.crossed) + refit_seconds(shared, names) + time.perf_counter() - begin
-    columns = stacking_columns(P)
+    begin = time.process_time()
+    final.fit(stacking_columns(shared.crossed.oof), target)
+    spent = shared.library_seconds(library) + refits(shared, library) + time.process_time() - begin
+    columns = stacking_columns(shared.tested)
     prediction = final.predict_proba(columns) if classification else final.predict(columns)[:, None]
-    return Answer(prediction, spent, sum(predicting.values()), note=catboost_note(shared.part))
+    return Answer(prediction, spent, tests(shared, library), note=catboost_note(shared.part))
 
 
 def stacking_columns(P: Array) -> Array:
@@ -107,8 +106,14 @@ def stacking_columns(P: Array) -> Array:
     return P[:, :, 1] if P.shape[2] == 2 else P.reshape(len(P), -1)
 
 
-def refit_seconds(shared: Specialists, names) -> float:
-    return sum(shared.team.seconds[name] for name in names)
+def refits(shared: Specialists, library: Iterable[Specialist]) -> float:
+    """Seconds of fitting these specialists on all training rows."""
+    return sum(shared.fits.of(row).refit_seconds for row in library)
+
+
+def tests(shared: Specialists, library: Iterable[Specialist]) -> float:
+    """Seconds of their predictions on the test rows."""
+    return sum(shared.fits.of(row).test_seconds for row in library)
 
 
 def catboost_note(part: Part) -> str:
@@ -129,32 +134,31 @@ def library_row(name: str, task: str) -> Specialist:
 
 def softlearning_default(shared: Specialists) -> Answer:
     """SoftClassifier() or SoftRegressor(), as a user calls it."""
+    begin = time.process_time()
     model = shared.default
-    learned = model._learned
-    begin = time.perf_counter()
-    if shared.part.task == "classification":
-        prediction = model.predict_proba(shared.part.X_test)
-    else:
-        prediction = model.predict(shared.part.X_test)[:, None]
-    predicting = time.perf_counter() - begin
-    refitting = sum(learned.team.seconds[name] for name in learned.team.members)
-    spent = shared.library_seconds(learned.crossed) + refitting
-    return Answer(prediction, spent, predicting, model.weights_.to_dict(), catboost_note(shared.part))
+    combining = time.process_time() - begin
+    X, level_1 = shared.part.X_test, model._learned.team.members.keys() - set(model._learned.library.level(2).names)
+    prediction = model.predict_proba(X) if shared.part.task == "classification" else model.predict(X)[:, None]
+    used = shared.default_crossed.library[list(level_1)]
+    spent = shared.library_seconds(shared.default_crossed.library) + combining + refits(shared, used)
+    return Answer(prediction, spent, tests(shared, used), model.weights_.to_dict(), catboost_note(shared.part))
 
 
 # -- one specialist, or one model of its own --------------------------------------------------------------------------
 
 
 def member(shared: Specialists, name: str | dict[str, str]) -> Answer:
-    """One specialist of the paper's library by itself: a name, or one for each task."""
+    """One specialist by itself: a name, or one for each task."""
     name = name if isinstance(name, str) else name[shared.part.task]
-    crossed = shared.crossed
-    if name in crossed.left_out:
-        raise LeftOut(crossed.left_out[name])
-    P, predicting = shared.tested
-    k = crossed.library.names.index(name)
-    note = catboost_note(shared.part) if name == "catboost" else ""
-    return Answer(P[:, k], shared.team.seconds[name], predicting[name], note=note)
+    row = next(iter(every_row(shared.part.task)[name]))
+    _, left_out = admitted(Library((row,)), shared.data.rows)
+    if left_out:
+        raise LeftOut(left_out[name])
+    fitted = shared.fits.of(row)
+    if fitted.error:
+        raise RuntimeError(fitted.error)
+    note = catboost_note(shared.part) if name.startswith("catboost") else ""
+    return Answer(fitted.test, fitted.refit_seconds, fitted.test_seconds, note=note)
 
 
 def alone(shared: Specialists, make: Callable[[Part], BaseEstimator]) -> Answer:
@@ -164,12 +168,12 @@ def alone(shared: Specialists, make: Callable[[Part], BaseEstimator]) -> Answer:
 
 def fit_alone(part: Part, make: Callable[[Part], BaseEstimator]) -> Answer:
     """A model scaled, fitted and asked by itself."""
-    begin = time.perf_counter()
+    begin = time.process_time()
     model = make_pipeline(StandardScaler(), make(part)).fit(part.X, part.y)
-    middle = time.perf_counter()
+    middle = time.process_time()
     classification = part.task == "classification"
     prediction = model.predict_proba(part.X_test) if classification else model.predict(part.X_test)[:, None]
-    return Answer(prediction, middle - begin, time.perf_counter() - middle)
+    return Answer(prediction, middle - begin, time.process_time() - middle)
 
 
 def random_forest(part: Part) -> BaseEstimator:
@@ -257,8 +261,9 @@ BEST_OF_3 = ("Logistic/Ridge", "Random Forest", "Gradient Boosting")
 
 
 def specialist_rows(task: str) -> tuple[Method, ...]:
-    """Every member of the paper's library as a method of its own: they cost nothing beside the combiners."""
-    names = resolve("paper", task).names
+    """Every member of both libraries as a method of its own: they cost nothing beside the combiners."""
+    default = resolve("default", task).level(1).names
+    names = dict.fromkeys((*resolve("paper", task).names, *default))
     return tuple(Method(f"specialist {name}", "specialist", partial(member, name=name)) for name in names)
 
 

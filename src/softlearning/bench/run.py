@@ -29,7 +29,7 @@ from softlearning.bench.external import external_method
 from softlearning.bench.methods import LeftOut, Method, methods_for
 from softlearning.bench.results import append, finished
 from softlearning.bench.scoring import scores
-from softlearning.bench.shared import FOLDS, Specialists, outer_fold
+from softlearning.bench.shared import FOLDS, Specialists, cell_name, outer_fold
 from softlearning.messages import nearest
 
 SEED = 42
@@ -45,6 +45,7 @@ class Job:
     seed: int
     methods: tuple[str, ...]
     external: tuple[tuple[str, str], ...] = ()
+    fits: Path | None = None
 
 
 def run_suite(
@@ -57,6 +58,7 @@ def run_suite(
     jobs: int | None = None,
     longest_first: bool = True,
     external: dict[str, str] | None = None,
+    fits: Path | None = None,
 ) -> Path:
     """Fill `out/results.csv` with the cells of a suite that it lacks, and return its path.
 
@@ -66,20 +68,22 @@ def run_suite(
     seeds : how many shufflings of the outer folds; the first is the paper's, 42.
     jobs : processes side by side, one thread each; the number of cores when None.
     external : name of a foreign system ("AutoGluon", "FLAML") -> the environment that has it.
+    fits : a folder that keeps what every specialist predicts, so that a run that was killed loses only the fit it was
+        at, and another combination of the same specialists costs seconds.
     """
     if suite != "paper":
         raise ValueError(f"there is no suite {suite!r}; there is 'paper'")
     out.mkdir(parents=True, exist_ok=True)
     path = out / "results.csv"
     rows = [dataset(name) for name in datasets] if datasets else list(DATASETS)
-    todo = list(missing_jobs(rows, methods, range(SEED, SEED + (seeds or 1)), path, external or {}))
+    todo = list(missing_jobs(rows, methods, range(SEED, SEED + (seeds or 1)), path, external or {}, fits))
     if longest_first:
         todo.sort(key=expected_cost, reverse=True)
     run_jobs(todo, path, jobs or len(os.sched_getaffinity(0)))
     return path
 
 
-def missing_jobs(rows, methods, seeds, path: Path, external: dict[str, str]) -> Iterator[Job]:
+def missing_jobs(rows, methods, seeds, path: Path, external: dict[str, str], fits=None) -> Iterator[Job]:
     """One job for each outer fold that lacks a result, with the methods it lacks."""
     done = finished(path)
     for row in rows:
@@ -88,7 +92,7 @@ def missing_jobs(rows, methods, seeds, path: Path, external: dict[str, str]) -> 
             for fold in range(FOLDS):
                 lacking = [m.name for m in wanted if fold < m.folds and (row.name, m.name, fold, seed) not in done]
                 if lacking:
-                    yield Job(row.name, fold, seed, tuple(lacking), tuple(external.items()))
+                    yield Job(row.name, fold, seed, tuple(lacking), tuple(external.items()), fits)
 
 
 def chosen(names: Sequence[str] | None, task: str, external: dict[str, str]) -> list[Method]:
@@ -191,7 +195,9 @@ def lines(job: Job) -> Iterator[dict[str, object]]:
     row = dataset(job.dataset)
     wanted = [m for m in chosen(None, row.task, dict(job.external)) if m.name in job.methods]
     try:
-        shared = Specialists(outer_fold(row, row.table(), job.fold, job.seed))
+        name = cell_name(job.dataset, job.fold, job.seed)
+        part = outer_fold(row, row.table(), job.fold, job.seed)
+        shared = Specialists(part, name, job.fits and job.fits / name)
     except Absent as reason:
         yield from (line_of(job, method.name, "absent", str(reason)) for method in wanted)
         return

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,16 +12,15 @@ from numpy.typing import NDArray
 from sklearn.model_selection import KFold, StratifiedKFold
 
 from softlearning.bench.datasets import Dataset
+from softlearning.bench.fits import HERE, Cell, Fits, Fitted
 from softlearning.bench.generators import Table
-from softlearning.blend import Team, predict_members, refit
-from softlearning.crossfit import CrossFit, Data, Resources, calibrated, cross_fit
+from softlearning.crossfit import CrossFit, calibrated
 from softlearning.estimators import SoftClassifier, SoftRegressor
 from softlearning.folds import make_folds
-from softlearning.library import resolve
+from softlearning.library import Library, resolve
 
 Array = NDArray[np.float64]
 FOLDS = 5
-ALONE = Resources()  # here, one task after another: cells are run side by side, not the tasks of a cell
 ESTIMATORS: dict[str, Any] = {"classification": SoftClassifier, "regression": SoftRegressor}
 
 
@@ -47,68 +46,72 @@ def outer_fold(row: Dataset, table: Table, fold: int, seed: int) -> Part:
     return Part(row.task, row.classes or 1, X[train], y[train], X[test], y[test], seed)
 
 
-class Specialists:
-    """The paper's library and the default one on one Part: cross-fitted, refitted and asked for predictions once.
+def cell_name(dataset: str, fold: int, seed: int) -> str:
+    """The folder that keeps the fits of an outer fold."""
+    return f"{dataset}-{seed}-{fold}"
 
-    Nothing is computed before it is asked for. Probabilities are as the specialists give them; `temperatures` are
-    kept apart, so that methods with and without calibration read the same fits.
+
+def cell_of(part: Part, name: str) -> Cell:
+    """The part as the estimators see it: admitted, with the inner folds of the defaults."""
+    model = ESTIMATORS[part.task](random_state=part.seed)
+    data = model._admit_training(part.X, part.y, None)
+    splits = make_folds(None, data.y, stratify=part.task == "classification", seed=data.seed)
+    truth = np.eye(data.classes)[part.y_test] if part.task == "classification" else part.y_test[:, None]
+    return Cell(name, data, splits, model._admit(part.X_test), truth)
+
+
+class Specialists:
+    """The paper's library and the default one on one Part, each specialist fitted once, when it is first asked for.
+
+    Probabilities are as the specialists give them; temperatures are kept apart, so that methods with and without
+    calibration read the same fits.
     """
 
-    def __init__(self, part: Part):
+    def __init__(self, part: Part, name: str = "", folder: Path | None = None):
         self.part = part
-
-    @cached_property
-    def _paper_model(self):
-        return ESTIMATORS[self.part.task](library="paper", random_state=self.part.seed)
-
-    @cached_property
-    def data(self) -> Data:
-        return self._paper_model._admit_training(self.part.X, self.part.y, None)
+        self.fits = Fits(cell_of(part, name), folder)
+        self.data = self.fits.cell.data
 
     @cached_property
     def crossed(self) -> CrossFit:
         """Out-of-fold predictions of the paper's library, without temperatures."""
-        stratify = self.part.task == "classification"
-        splits = make_folds(None, self.data.y, stratify=stratify, seed=self.data.seed)
-        return cross_fit(resolve("paper", self.part.task), self.data, splits, ALONE, calibrate=False)
+        return self.fits.cross_fit(resolve("paper", self.part.task))
 
     @cached_property
-    def team(self) -> Team:
-        """Every specialist of the paper's library, fitted on all rows of the part."""
-        team, failures = refit(self.crossed.library.names, self.crossed, self.data, ALONE)
-        if failures:
-            raise RuntimeError("; ".join(f"{f.specialist}: {f.error}" for f in failures))
-        return team
+    def default_crossed(self) -> CrossFit:
+        """The same of level 1 of the default library."""
+        return self.fits.cross_fit(resolve("default", self.part.task))
 
     @cached_property
     def calibrated(self) -> CrossFit:
+        return self.with_temperatures(self.crossed)
+
+    def with_temperatures(self, crossed: CrossFit) -> CrossFit:
         """The same out-of-fold predictions, each specialist with its temperature."""
         if self.part.task == "regression":
-            return self.crossed
-        oof, temperature = calibrated(self.crossed.oof, self.crossed.predicted, self.data)
-        return replace(self.crossed, oof=oof, temperature=temperature)
+            return crossed
+        oof, temperature = calibrated(crossed.oof, crossed.predicted, self.data)
+        return replace(crossed, oof=oof, temperature=temperature)
+
+    def fitted(self, crossed: CrossFit) -> list[Fitted]:
+        return [self.fits.of(row) for row in crossed.library]
 
     @cached_property
-    def tested(self) -> tuple[Array, dict[str, float]]:
-        """Predictions (m, K, C) of the paper's library on the test rows, and the seconds each specialist took."""
-        team, table = self.team, self._paper_model._admit(self.part.X_test)
-        predictions, seconds = [], {}
-        for name in self.crossed.library.names:
-            begin = time.perf_counter()
-            predictions.append(predict_members(team, [name], table)[:, 0])
-            seconds[name] = time.perf_counter() - begin
-        return np.stack(predictions, axis=1), seconds
+    def tested(self) -> Array:
+        """Predictions (m, K, C) of the paper's library on the test rows."""
+        return np.stack([fitted.test for fitted in self.fitted(self.crossed)], axis=1)
 
     @cached_property
     def default(self):
-        """The estimator with all its defaults, as `fit` would leave it, on top of what the paper's library has."""
+        """The estimator with all its defaults, as `fit` would leave it, on top of what is fitted."""
         model = ESTIMATORS[self.part.task](random_state=self.part.seed)
-        data = model._admit_training(self.part.X, self.part.y, None)
+        model._admit_training(self.part.X, self.part.y, None)
+        known = self.default_crossed
+        team = self.fits.team(known.library)
+        known = self.with_temperatures(known) if model._calibrates() else known
         library = resolve(model.library, self.part.task)
-        known = self.calibrated if model._calibrates() else self.crossed
-        known = known.only([name for name in known.library.names if name in library])
-        return model._learn(library, data, known.splits, ALONE, known=known, team=self.team)
+        return model._learn(library, self.data, known.splits, HERE, known=known, team=team)
 
-    def library_seconds(self, crossed: CrossFit) -> float:
-        """Fitting and predicting in all folds, by all specialists."""
-        return sum(sum(crossed.seconds[name]) for name in crossed.library.names)
+    def library_seconds(self, library: Library) -> float:
+        """Fitting and predicting in all folds, by all specialists of level 1."""
+        return sum(self.fits.of(row).folds_seconds for row in library.level(1))

@@ -4,8 +4,8 @@
     python -m softlearning.bench.study evaluate CACHE RESULTS    every scheme of combination, from the cache in minutes
     python -m softlearning.bench.study report RESULTS DOCS       tables and figures of the page, from the csv alone
 
-Fitting costs CPU hours and combining costs seconds, so the two are apart: `fit` leaves, for each table, seed and
-specialist, the out-of-fold and test predictions and the CPU seconds they took.
+`fit` leaves, for each table, seed and specialist, the out-of-fold and test predictions and the CPU seconds they took.
+The tables of the paper's suite are not fitted here: `softlearning bench run --fits CACHE` leaves the same records.
 """
 
 from __future__ import annotations
@@ -13,44 +13,43 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import click
 import numpy as np
 import pandas as pd
 from sklearn.model_selection import train_test_split
 
+from softlearning.bench.datasets import Absent, dataset
+from softlearning.bench.fits import Cell, Fits
+from softlearning.bench.shared import cell_name, cell_of, outer_fold
 from softlearning.bench.study_sets import SETS, StudySet
-from softlearning.blend import fold_team, predict_members, refit
-from softlearning.crossfit import Data, Resources, admitted, cross_fit
-from softlearning.folds import Split, make_folds
-from softlearning.library import Library, Specialist, every_row, named
+from softlearning.crossfit import Data, admitted
+from softlearning.folds import make_folds
+from softlearning.library import Library, every_row, named
 from softlearning.tables import admit, understand
 
 TEST_SHARE = 0.2
-LAST_ROW = "dummy"  # the row that is fitted last: a cell that has it is whole
 OTHER_FOLDS = (3, 10)  # numbers of folds that the study compares with the paper's rule
 MODEL_SEED = 42  # folds and specialists; the seed of a cell draws and splits the table
 
 
 @dataclass(frozen=True)
-class Cell:
-    """One table and seed, split and in canonical form; `cv` is the number of folds, None for the rule of the paper."""
+class StudyCell(Cell):
+    """A table of the study and the seed that drew or split it."""
 
     of: StudySet
     seed: int
-    data: Data
-    splits: list[Split]
-    X_test: object
-    target_test: np.ndarray
-
-    @property
-    def name(self) -> str:
-        return f"{self.of.name}-{self.seed}"
 
 
-def open_cell(of: StudySet, seed: int, cv: object = None) -> Cell:
-    """Draw, split 80/20, understand the training part alone."""
+def open_cell(of: StudySet, seed: int, cv: object = None) -> StudyCell:
+    """Draw, split 80/20, understand the training part alone; `cv` is the number of folds, None for the paper's rule.
+
+    A table of the paper's suite is split as the benchmark does, and its seed is the outer fold.
+    """
+    if of.load is None:
+        row = dataset(of.name)
+        part = outer_fold(row, row.table(download=False), seed, MODEL_SEED)
+        return StudyCell(**vars(cell_of(part, cell_name(of.name, seed, MODEL_SEED))), of=of, seed=seed)
     X, y = of.load(seed)
     classes = None
     if of.task == "classification":
@@ -61,38 +60,15 @@ def open_cell(of: StudySet, seed: int, cv: object = None) -> Cell:
     encode = np.eye(y.max() + 1).__getitem__ if of.task == "classification" else lambda y: np.asarray(y, float)[:, None]
     data = Data(admit(schema, X), y, encode(y), None, schema, of.task, MODEL_SEED)
     splits = make_folds(cv, y, stratify=of.task == "classification", seed=MODEL_SEED)
-    return Cell(of, seed, data, splits, admit(schema, X_test), encode(y_test))
-
-
-def fit_one(row: Specialist, cell: Cell) -> dict[str, Any]:
-    """Out-of-fold (n, C), test (m, C) and fold-averaged test predictions of one specialist, with its CPU seconds."""
-    begin = time.process_time()
-    crossed = cross_fit(Library((row,)), cell.data, cell.splits, Resources(), calibrate=False, keep=True)
-    if crossed.failures:
-        return {"error": crossed.failures[0].error}
-    middle = time.process_time()
-    team, failures = refit([row.name], crossed, cell.data, Resources())
-    if failures:
-        return {"error": failures[0].error}
-    end = time.process_time()
-    test = predict_members(team, [row.name], cell.X_test)[:, 0]
-    predicted = time.process_time()
-    bagged = predict_members(fold_team([row.name], crossed, cell.data.classes), [row.name], cell.X_test)[:, 0]
-    seconds = {"folds_seconds": middle - begin, "refit_seconds": end - middle, "test_seconds": predicted - end}
-    return {"oof": crossed.oof[:, 0], "test": test, "bagged": bagged, "truth": cell.target_test, **seconds}
+    name = f"{of.name}-{seed}" if cv is None else f"{of.name}-{seed}-cv{cv}"
+    return StudyCell(name, data, splits, admit(schema, X_test), encode(y_test), of, seed)
 
 
 def fit_cell(cell: Cell, folder: Path, library: Library) -> None:
     """Every specialist of the library that the folder does not have yet."""
-    folder.mkdir(parents=True, exist_ok=True)
+    fits = Fits(cell, folder, bag=True)
     for row in admitted(library, cell.data.rows)[0]:
-        path = folder / f"{row.name}.npz"
-        if not path.exists():
-            record = fit_one(row, cell)
-            partial = path.with_suffix(".part")
-            with partial.open("wb") as file:
-                np.savez(file, **record)
-            partial.replace(path)
+        fits.of(row)
 
 
 @click.group()
@@ -109,16 +85,16 @@ def main() -> None:
 def fit(cache: Path, sets: str, seeds: int | None, names: str, cv: int | None) -> None:
     """Fit what the cache lacks."""
     wanted = [s for s in SETS if not sets or s.name in sets.split(",")]
-    for of in wanted:
+    for of in (s for s in wanted if s.load):
         library = named("default", of.task).level(1) if names == "default" else every_row(of.task).level(1)
         for seed in of.seeds[:seeds]:
             begin = time.process_time()
             try:
                 cell = open_cell(of, seed, cv)
-            except OSError as error:
+            except (OSError, Absent) as error:
                 click.echo(f"{of.name}: left out, its data are not here ({error})")
                 break
-            fit_cell(cell, cache / (cell.name if cv is None else f"{cell.name}-cv{cv}"), library)
+            fit_cell(cell, cache / cell.name, library)
             click.echo(f"{cell.name}: {time.process_time() - begin:.0f} CPU seconds")
 
 
@@ -128,27 +104,43 @@ def fit(cache: Path, sets: str, seeds: int | None, names: str, cv: int | None) -
 @click.option("--sets", default="", help="names, by comma; all by default")
 def evaluate(cache: Path, results: Path, sets: str) -> None:
     """Every scheme on every cell that is cached whole; cells that the results already have are kept as they are."""
-    from softlearning.bench.study_schemes import evaluate_cell, open_cached, other_folds
+    from softlearning.bench.study_schemes import evaluate_cell
 
     files = {name: results / f"study_{name}.csv" for name in ("schemes", "specialists")}
     tables = {name: pd.read_csv(path) if path.exists() else pd.DataFrame() for name, path in files.items()}
     for of, seed in [(s, seed) for s in SETS for seed in s.seeds if not sets or s.name in sets.split(",")]:
-        folder = cache / f"{of.name}-{seed}"
         known = tables["schemes"]
-        if not (folder / f"{LAST_ROW}.npz").exists() or (
-            len(known) and known.eval("dataset == @of.name and seed == @seed").any()
-        ):
+        if len(known) and known.eval("dataset == @of.name and seed == @seed").any():
             continue
         begin = time.process_time()
-        schemes, singles = evaluate_cell(open_cached(open_cell(of, seed), folder))
-        others = [(cv, cache / f"{folder.name}-cv{cv}") for cv in OTHER_FOLDS]
-        for cv, other in others:
-            if (other / f"{LAST_ROW}.npz").exists():
-                schemes.append(other_folds(open_cached(open_cell(of, seed, cv), other), cv))
+        cached = cached_whole(cache, of, seed)
+        if cached is None:
+            continue
+        schemes, singles = evaluate_cell(cached)
+        schemes += lines_of_other_folds(cache, of, seed)
         for name, lines in zip(files, (schemes, singles)):
             tables[name] = pd.concat([tables[name], pd.DataFrame(lines)], ignore_index=True)
             tables[name].to_csv(files[name], index=False, float_format="%.6g")
-        click.echo(f"{folder.name}: {time.process_time() - begin:.0f} CPU seconds")
+        click.echo(f"{cached.cell.name}: {time.process_time() - begin:.0f} CPU seconds")
+
+
+def cached_whole(cache: Path, of: StudySet, seed: int, cv: object = None):
+    """A cell with the predictions of all rows of the default, or None where the cache lacks some."""
+    from softlearning.bench.study_schemes import open_cached
+
+    names = [cell_name(of.name, seed, MODEL_SEED), f"{of.name}-{seed}", f"{of.name}-{seed}-cv{cv}"]
+    if not any((cache / name / "dummy.npz").exists() for name in names):
+        return None  # before a table is drawn for nothing
+    cell = open_cell(of, seed, cv)
+    cached = open_cached(cell, cache / cell.name)
+    return cached if cached.has(named("default", of.task).level(1).names) else None
+
+
+def lines_of_other_folds(cache: Path, of: StudySet, seed: int) -> list[dict]:
+    from softlearning.bench.study_schemes import other_folds
+
+    found = {cv: None if of.load is None else cached_whole(cache, of, seed, cv) for cv in OTHER_FOLDS}
+    return [other_folds(cached, cv) for cv, cached in found.items() if cached is not None]
 
 
 @main.command()

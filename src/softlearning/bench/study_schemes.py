@@ -17,7 +17,8 @@ from lightgbm import LGBMClassifier, LGBMRegressor
 from sklearn.linear_model import LinearRegression, LogisticRegression, RidgeCV
 from sklearn.metrics import roc_auc_score
 
-from softlearning.bench.study import Cell
+from softlearning.bench.fits import Fits, Fitted
+from softlearning.bench.study import StudyCell
 from softlearning.calibration import apply_temperature, fit_temperature
 from softlearning.crossfit import admitted
 from softlearning.fitting import predict_tensor, stacker_features, take
@@ -30,17 +31,17 @@ from softlearning.weights import FLOOR, RULES, honest_risk, row_losses, solve_we
 
 @dataclass
 class Cached:
-    """What the cache holds of a cell: `oof` (n, K, C), `test` and `bagged` (m, K, C), seconds by specialist.
+    """What the cache holds of a cell: `oof` (n, K, C), `test` and, if it was kept, `bagged` (m, K, C).
 
     `memo` keeps stackers that several schemes share.
     """
 
-    cell: Cell
+    cell: StudyCell
     names: list[str]
     oof: np.ndarray
     test: np.ndarray
-    bagged: np.ndarray
-    seconds: dict[str, dict[str, float]]
+    bagged: np.ndarray | None
+    fitted: dict[str, Fitted]
     failures: dict[str, str]
     memo: dict[Any, Any] = field(default_factory=dict)
 
@@ -61,20 +62,13 @@ class Cached:
         return fold_of_row(self.cell.splits, len(self.target))
 
 
-def open_cached(cell: Cell, folder: Path) -> Cached:
-    names, parts, seconds, failures = [], [], {}, {}
-    for path in sorted(folder.glob("*.npz")):
-        with np.load(path) as record:
-            if "error" in record:
-                failures[path.stem] = str(record["error"])
-                continue
-            if "truth" in record and not np.array_equal(record["truth"], cell.target_test):
-                raise ValueError(f"{path} was fitted on another draw of {cell.name}: delete it and fit again")
-            names.append(path.stem)
-            parts.append([record[part] for part in ("oof", "test", "bagged")])
-            seconds[path.stem] = {k: float(record[k]) for k in record if k.endswith("_seconds")}
-    oof, test, bagged = (np.stack(tensor, axis=1) for tensor in zip(*parts))
-    return Cached(cell, names, oof, test, bagged, seconds, failures)
+def open_cached(cell: StudyCell, folder: Path) -> Cached:
+    known = Fits(cell, folder).everything()
+    good = {name: fitted for name, fitted in known.items() if not fitted.error}
+    tensor = lambda part: np.stack([getattr(fitted, part) for fitted in good.values()], axis=1)
+    bagged = tensor("bagged") if all(fitted.bagged is not None for fitted in good.values()) else None
+    failures = {name: fitted.error for name, fitted in known.items() if fitted.error}
+    return Cached(cell, list(good), tensor("oof"), tensor("test"), bagged, good, failures)
 
 
 # -- level 2 ----------------------------------------------------------------------------------------------------------
@@ -133,7 +127,7 @@ def stack(cached: Cached, name: str, oof: np.ndarray, test: np.ndarray) -> tuple
     return fitted, fit_stacker(row, cell, learn, np.arange(cell.data.rows), cell.X_test, ask)
 
 
-def fit_stacker(row: Stacker, cell: Cell, learn: np.ndarray, train: np.ndarray, X, ask: np.ndarray) -> np.ndarray:
+def fit_stacker(row: Stacker, cell: StudyCell, learn: np.ndarray, train: np.ndarray, X, ask: np.ndarray) -> np.ndarray:
     """Fit on the training rows and predict others, with the ordinal view of the table beside where it is asked for."""
     data, known = cell.data, learn[train]
     if row.beside:
@@ -203,7 +197,9 @@ def level_1(cached: Cached, scheme: Scheme) -> tuple[list[str], np.ndarray, np.n
     key = ("level 1", tuple(names), scheme.calibrate, scheme.bag)
     if key not in cached.memo:
         columns = cached.columns(names)
-        test = (cached.bagged if scheme.bag else cached.test)[:, columns]
+        source = cached.bagged if scheme.bag else cached.test
+        assert source is not None
+        test = source[:, columns]
         cached.memo[key] = calibrated(cached.oof[:, columns], test, cached.target, scheme.calibrate)
     return names, *cached.memo[key]
 
@@ -280,8 +276,8 @@ def paired(reference: np.ndarray, losses: np.ndarray) -> tuple[float, float]:
 
 def spent(cached: Cached, names, refitted) -> float:
     """CPU seconds of cross-fitting these rows and refitting those with weight."""
-    folds = sum(cached.seconds[n]["folds_seconds"] for n in names if n in cached.seconds)
-    return folds + sum(cached.seconds[n]["refit_seconds"] for n in refitted if n in cached.seconds)
+    folds = sum(cached.fitted[n].folds_seconds for n in names if n in cached.fitted)
+    return folds + sum(cached.fitted[n].refit_seconds for n in refitted if n in cached.fitted)
 
 
 def measures(P: np.ndarray, target: np.ndarray) -> dict[str, float]:
@@ -385,7 +381,7 @@ def minus(rows: tuple[str, ...], row: str) -> tuple[str, ...]:
 def evaluate_cell(cached: Cached) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Lines of the two tables: schemes, and specialists alone."""
     task, where = cached.cell.of.task, place(cached.cell)
-    possible = [(axis, scheme) for axis, scheme in schemes(task) if cached.has(scheme.rows)]
+    possible = [(axis, s) for axis, s in schemes(task) if cached.has(s.rows) and not (s.bag and cached.bagged is None)]
     lines = [where | {"axis": axis} | run_scheme(cached, scheme) for axis, scheme in possible]
     base = schemes(task)[0][1]
     for name, rows in (("default", base.rows), ("paper", tuple(PAPER[task].names))):
@@ -394,13 +390,17 @@ def evaluate_cell(cached: Cached) -> tuple[list[dict[str, Any]], list[dict[str, 
         stacking = sklearn_stacking(cached, rows)
         lines.append(where | {"axis": "peer"} | stacking | {"scheme": f"scikit-learn stacking, {name} rows"})
     alone = single(cached, tuple(cached.names), "none")
-    singles = [where | line | cached.seconds[line["specialist"]] for line in alone]
+    singles = [where | line | seconds_of(cached.fitted[line["specialist"]]) for line in alone]
     lines += [where | {"axis": "peer"} | line for line in picks(alone, base.rows)]
     failed = [where | {"specialist": name, "error": error} for name, error in cached.failures.items()]
     return lines, singles + failed
 
 
-def place(cell: Cell) -> dict[str, Any]:
+def seconds_of(fitted: Fitted) -> dict[str, float]:
+    return {name: getattr(fitted, name) for name in ("folds_seconds", "refit_seconds", "test_seconds")}
+
+
+def place(cell: StudyCell) -> dict[str, Any]:
     """The columns that say which cell a line is about."""
     X = cell.data.X
     size = {"rows": cell.data.rows, "columns": X.shape[1], "classes": cell.data.classes}

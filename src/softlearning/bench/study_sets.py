@@ -18,6 +18,9 @@ import pandas as pd
 from sklearn import datasets
 from sklearn.model_selection import train_test_split
 
+from softlearning.bench.datasets import DATASETS
+from softlearning.bench.shared import FOLDS
+
 FIVE = (42, 0, 1, 2, 3)
 THREE, TWO, ONE = FIVE[:3], FIVE[:2], FIVE[:1]
 C, R = "classification", "regression"
@@ -25,17 +28,16 @@ C, R = "classification", "regression"
 
 @dataclass(frozen=True)
 class StudySet:
-    """One table of the study; `load(seed)` gives X and y, `kind` is "real", "generated" or a "family" of the paper."""
+    """One table of the study; `load(seed)` gives X and y, `kind` is "real", "generated" or a "family" of the paper.
+
+    A table of the paper's suite has no `load`: the benchmark splits and fits it, and its seeds are the outer folds.
+    """
 
     name: str
     task: str
-    load: Callable[[int], tuple[Any, Any]]
+    load: Callable[[int], tuple[Any, Any]] | None
     seeds: tuple[int, ...]
     kind: str = "real"
-
-
-def shipped(loader: Callable[..., Any], seed: int) -> tuple[Any, Any]:
-    return loader(return_X_y=True)
 
 
 def sampled(loader: Callable[..., Any], rows: int, seed: int) -> tuple[Any, Any]:
@@ -43,11 +45,6 @@ def sampled(loader: Callable[..., Any], rows: int, seed: int) -> tuple[Any, Any]
     X, y = loader(return_X_y=True, download_if_missing=False)
     classes = y if y.dtype.kind in "iu" else None
     X, _, y, _ = train_test_split(X, y, train_size=rows, random_state=seed, stratify=classes)
-    return X.astype(np.float64), y
-
-
-def faces(seed: int) -> tuple[Any, Any]:
-    X, y = datasets.fetch_olivetti_faces(return_X_y=True, download_if_missing=False)
     return X.astype(np.float64), y
 
 
@@ -86,41 +83,27 @@ def sparse_linear(seed: int) -> tuple[Any, Any]:
     return datasets.make_regression(3_000, 200, n_informative=12, noise=10.0, random_state=seed)
 
 
-def of_paper(name: str, seed: int) -> tuple[Any, Any]:
-    """A reconstructed family of the paper's benchmark; the table is fixed, the seed splits it."""
-    from softlearning.bench.datasets import dataset
-
-    return dataset(name).table(download=False)
-
-
 california = partial(sampled, datasets.fetch_california_housing)
 covertype = partial(sampled, datasets.fetch_covtype)
 
-SETS = (
-    StudySet("iris", C, partial(shipped, datasets.load_iris), FIVE),
-    StudySet("wine", C, partial(shipped, datasets.load_wine), FIVE),
+DRAWN = (
     StudySet("penguins", C, partial(messy, "penguins.csv", "species"), FIVE),
-    StudySet("diabetes", R, partial(shipped, datasets.load_diabetes), FIVE),
     StudySet("auto_mpg", R, partial(messy, "auto_mpg.csv", "mpg"), FIVE),
-    StudySet("B18_tiny_100", C, partial(of_paper, "B18"), FIVE, "family"),
-    StudySet("C10_tiny_regression", R, partial(of_paper, "C10"), FIVE, "family"),
-    StudySet("C06_materials", R, partial(of_paper, "C06"), FIVE, "family"),
-    StudySet("B13_drug_response", C, partial(of_paper, "B13"), FIVE, "family"),
-    StudySet("breast_cancer", C, partial(shipped, datasets.load_breast_cancer), FIVE),
     StudySet("titanic", C, partial(messy, "titanic.csv", "Survived"), FIVE),
     StudySet("california_2000", R, partial(california, 2_000), FIVE),
     StudySet("hastie", C, hastie, THREE, "generated"),
     StudySet("friedman1", R, friedman, THREE, "generated"),
     StudySet("covertype_2000", C, partial(covertype, 2_000), THREE),
-    StudySet("digits", C, partial(shipped, datasets.load_digits), THREE),
-    StudySet("B06_noisy_moons", C, partial(of_paper, "B06"), TWO, "family"),
-    StudySet("B07_circles", C, partial(of_paper, "B07"), TWO, "family"),
-    StudySet("B12_sensor_anomaly", C, partial(of_paper, "B12"), TWO, "family"),
     StudySet("mc4", C, partial(overlapping, 4_000, 40, 4), TWO, "generated"),
     StudySet("sparse", R, sparse_linear, TWO, "generated"),
-    StudySet("newsgroups", C, partial(of_paper, "A08"), ONE),
     StudySet("california_8000", R, partial(california, 8_000), ONE),
     StudySet("covertype_8000", C, partial(covertype, 8_000), ONE),
     StudySet("mc5", C, partial(overlapping, 8_000, 50, 5), ONE, "generated"),
-    StudySet("olivetti", C, faces, ONE),
 )
+
+SUITE = tuple(
+    StudySet(row.name, row.task, None, tuple(range(FOLDS)), "family" if row.source == "synthetic" else "real")
+    for row in DATASETS
+)
+
+SETS = DRAWN + SUITE
