@@ -1,12 +1,15 @@
 """Limits, progress and callbacks at the level of a whole fit; nothing here measures time."""
 
+import os
+
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.datasets import load_iris
+from sklearn.datasets import load_diabetes, load_iris
 
-from softlearning import SoftClassifier
+from softlearning import SoftClassifier, SoftRegressor
 from softlearning.library import classifiers
+from softlearning.sharing import written
 
 
 @pytest.fixture(scope="module")
@@ -96,3 +99,18 @@ def test_a_callback_may_stop_the_fit_which_ends_with_a_model(iris):
     model = SoftClassifier(classifiers("fast")).set_callbacks(Counting(stop_after=12)).fit(*iris)
     assert "left out: the fit was asked to stop" in set(model.leaderboard_["status"])
     assert model.predict(iris[0]).shape == (150,)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_a_bulky_table_has_its_views_in_files_and_the_same_model(monkeypatch, n_jobs):
+    X, y = load_diabetes(return_X_y=True)
+    fit = lambda: SoftRegressor(["ridge", "decision_tree", "knn_5"], n_jobs=n_jobs).fit(X, y)
+    expected = fit()
+    kept = []
+    monkeypatch.setattr("softlearning.crossfit.BULKY", 0)
+    monkeypatch.setattr("softlearning.sharing.written", lambda data, path: kept.append(path) or written(data, path))
+    model = fit()
+    assert kept
+    assert not any(os.path.exists(path) for path in kept)
+    np.testing.assert_array_equal(model.oof_, expected.oof_)
+    np.testing.assert_array_equal(model.predict(X), expected.predict(X))

@@ -16,13 +16,13 @@ from softlearning.crossfit import (
     Resources,
     Source,
     beside_predictions,
-    isolated,
     prepared_work,
     read_by,
     run_tasks,
+    scratch_for,
     view_of,
 )
-from softlearning.execution import Failure, Outcome, Scratch, Task, elsewhere
+from softlearning.execution import Failure, Outcome, Task
 from softlearning.fitting import dense_if_needed, fit_whole, predict_tensor, side_by_side, stacker_features
 from softlearning.library import Library, Specialist
 from softlearning.prepare import View
@@ -74,7 +74,7 @@ def refit(
     chosen = crossed.library[needed(names, crossed.library)]
     old = {} if known is None else {n: known.members[n] for n in chosen.names if n in known.members}
     new = Library(tuple(s for s in chosen if s.name not in old))
-    with Scratch(shared=elsewhere(resources.n_jobs, isolated(new, resources))) as scratch:
+    with scratch_for(data, new, resources) as scratch:
         source = Source(data, scratch)
         tasks = [refit_task(s, source, crossed) for s in new]
         outcomes = run_tasks(tasks, new, resources)

@@ -26,6 +26,7 @@ from softlearning.prepare import View, fit_view
 from softlearning.tables import Schema
 from softlearning.weights import solve_weights
 
+BULKY = 2**26  # bytes of a table of numbers from which its views lie in files also for tasks of this process
 TEMPERATURE_SHRINK = 50.0  # nats, by the study of defaults: with less, small tables make specialists overbold
 
 
@@ -144,7 +145,7 @@ def cross_fit(
     usable, left_out = admitted(library, data.rows)
     done = nothing_yet(data, splits) if known is None else known
     done = replace(done, left_out={**done.left_out, **left_out})
-    with Scratch(shared=elsewhere(resources.n_jobs, isolated(library, resources))) as scratch:
+    with scratch_for(data, library, resources) as scratch:
         source = Source(data, scratch)
         done = run_level(1, usable, source, done, resources, calibrate, keep)
         if not done.library:
@@ -187,6 +188,12 @@ def isolated(library: Library, resources: Resources) -> bool:
     """Whether a process that can be lost is needed: there is a limit to keep, or a specialist is not our own."""
     limited = resources.deadline is not None or resources.memory_limit is not None
     return limited or not all(s.trusted for s in library)
+
+
+def scratch_for(data: Data, library: Library, resources: Resources) -> Scratch:
+    """Where the views of all folds lie: in files where tasks run elsewhere, or where memory would fill with them."""
+    size = getattr(data.X, "nbytes", 0)
+    return Scratch(shared=size > BULKY or elsewhere(resources.n_jobs, isolated(library, resources)))
 
 
 def run_level(level: int, library: Library, source: Source, done: CrossFit, resources, calibrate, keep) -> CrossFit:
@@ -237,7 +244,7 @@ class Source:
         if view == "raw":
             self.views[view, fold] = None
             return self._rows_of_table(train, test)
-        part = take(self.data.X, train)
+        part = self.data.X if len(train) == self.data.rows else take(self.data.X, train)
         weight = None if self.data.weight is None else self.data.weight[train]
         y = self.data.y[train]
         fitted, matrix = fit_view(
@@ -246,8 +253,10 @@ class Source:
         self.views[view, fold] = fitted
         if matrix is part:  # the view is the table itself: it is shared once, and each task takes its rows
             return self._rows_of_table(train, test)
+        fitting = Rows(self.scratch.share(matrix))
+        del part, matrix  # where they lie in a file by now, the memory is free for the held-out rows
         held_out = None if test is None else Rows(self.scratch.share(fitted.transform(take(self.data.X, test))))
-        return Rows(self.scratch.share(matrix)), held_out
+        return fitting, held_out
 
     def _rows_of_table(self, train, test):
         if self._whole is None:

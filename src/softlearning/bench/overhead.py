@@ -1,16 +1,20 @@
 """What softlearning costs beside its specialists.
 
-    python -m softlearning.bench.overhead benchmarks/results/overhead.csv
+    python -m softlearning.bench.overhead benchmarks/results/overhead.csv [PART ...]
 
+Parts are import, breast_cancer, digits, diabetes, preparation and memory; all when none is named.
 Every figure is a ratio or a difference within one run. Run it on a quiet machine.
 """
 
 from __future__ import annotations
 
+import contextlib
+import os
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
@@ -105,6 +109,66 @@ def preparation_cost() -> list[dict]:
     ]
 
 
+def memory_cost(rows: int = 1_000_000, columns: int = 30) -> list[dict]:
+    """Copies of the table that a fit on two cores holds: in the process that fits, and in a worker (Linux alone).
+
+    A worker's own memory is what its specialist makes; what it reads is mapped, so that all workers read one copy.
+    """
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(rows, columns))
+    y = X[:, 0] + rng.normal(size=rows)
+    before = memory_of(os.getpid())["RssAnon"]
+    with watched_memory() as most:
+        SoftRegressor(["ridge", "hist_gradient_boosting"], n_jobs=2).fit(X, y)
+    where = f"{rows:,} x {columns}, the table itself counted"
+    copies = {
+        "copies in the process that fits": (most["here"]["RssAnon"] - before) / X.nbytes + 1,
+        "copies that a worker maps": most["workers"]["RssFile"] / X.nbytes,
+        "copies of its own in a worker": most["workers"]["RssAnon"] / X.nbytes,
+    }
+    return [{"what": what, "where": where, "ratio": ratio} for what, ratio in copies.items()]
+
+
+def memory_of(process: int) -> dict[str, int]:
+    """Bytes of a process: its own (RssAnon), and of files that it maps (RssFile)."""
+    lines = Path(f"/proc/{process}/status").read_text().splitlines()
+    fields = (line.split() for line in lines if line.startswith(("RssAnon", "RssFile")))
+    return {name.rstrip(":"): int(kilobytes) * 1024 for name, kilobytes, _ in fields}
+
+
+@contextlib.contextmanager
+def watched_memory() -> Iterator[dict[str, dict[str, int]]]:
+    """The most memory of this process, and of any process it started, while the block runs."""
+    most: dict[str, dict[str, int]] = {place: {"RssAnon": 0, "RssFile": 0} for place in ("here", "workers")}
+    ended = threading.Event()
+
+    def watch() -> None:
+        while not ended.wait(0.01):
+            here = [os.getpid()]
+            for place, processes in (("here", here), ("workers", descendants(os.getpid()))):
+                for process in processes:
+                    with contextlib.suppress(OSError):  # it has ended meanwhile
+                        for kind, amount in memory_of(process).items():
+                            most[place][kind] = max(most[place][kind], amount)
+
+    thread = threading.Thread(target=watch)
+    thread.start()
+    try:
+        yield most
+    finally:
+        ended.set()
+        thread.join()
+
+
+def descendants(process: int) -> list[int]:
+    found = []
+    for file in Path(f"/proc/{process}/task").glob("*/children"):
+        with contextlib.suppress(OSError):
+            for child in map(int, file.read_text().split()):
+                found += [child, *descendants(child)]
+    return found
+
+
 def import_cost() -> list[dict]:
     """A fresh Python that imports the library, beside one that imports what it stands on; and the command's help."""
     fresh = lambda code: seconds(
@@ -121,16 +185,25 @@ def import_cost() -> list[dict]:
     ]  # fmt: skip
 
 
-def main(path: str) -> None:
-    """Written part by part, so that what is measured is kept."""
+PARTS: dict[str, Callable[[], list[dict]]] = {
+    "import": import_cost,
+    **{name: partial(fit_cost, name) for name in SETS},
+    "preparation": preparation_cost,
+    "memory": memory_cost,
+}
+
+
+def main(path: str, *names: str) -> None:
+    """The named parts, or all; each is written when it is done, over what the file had of it."""
     Path(path).parent.mkdir(parents=True, exist_ok=True)
-    rows: list[dict] = []
-    parts = [import_cost, *(lambda name=name: fit_cost(name) for name in SETS), preparation_cost]
-    for part in parts:
-        rows += part()
-        pd.DataFrame(rows).to_csv(path, index=False, float_format="%.4g")
-    print(pd.DataFrame(rows).to_string(index=False))
+    for name in names or PARTS:
+        fresh = pd.DataFrame(PARTS[name]())
+        old = pd.read_csv(path) if Path(path).exists() else fresh[:0]
+        key = ["what", "where"]
+        kept = old[~old.set_index(key).index.isin(fresh.set_index(key).index)]
+        pd.concat([kept, fresh] if len(kept) else [fresh]).to_csv(path, index=False, float_format="%.4g")
+        print(fresh.to_string(index=False), flush=True)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(*sys.argv[1:])
