@@ -21,7 +21,7 @@ test: $(MADE)
 	$(BIN)/python -m pytest -n 2 --dist worksteal
 
 slow: $(MADE)
-	$(BIN)/python -m pytest -n 2 --dist worksteal -m slow --timeout 7200
+	SOFTLEARNING_CAMPAIGNS=benchmarks/results/campaigns.jsonl $(BIN)/python -m pytest -n 2 --dist worksteal -m slow --timeout 7200
 
 lint: $(MADE)
 	$(BIN)/ruff check src tests

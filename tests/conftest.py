@@ -1,5 +1,6 @@
 """Shared by all tests: seeded generators, and where the optional real data lies."""
 
+import json
 import os
 from pathlib import Path
 
@@ -30,3 +31,18 @@ def messy_tables():
     if not folder.exists():
         pytest.skip("the messy tables are not here: set SOFTLEARNING_TABLES to a folder with titanic.csv and others")
     return folder
+
+
+def pytest_terminal_summary(terminalreporter):
+    """How many long tests of each file passed and failed, appended to the log of campaigns, if there is one."""
+    path = os.environ.pop("SOFTLEARNING_CAMPAIGNS", "")  # with xdist this is called twice
+    if not path:
+        return
+    counts = {}
+    for outcome in ("passed", "failed"):
+        for report in terminalreporter.stats.get(outcome, []):
+            if "slow" in report.keywords:
+                counts.setdefault(report.nodeid.split("::")[0], {"passed": 0, "failed": 0})[outcome] += 1
+    with open(path, "a") as file:
+        for name, both in sorted(counts.items()):
+            print(json.dumps({"campaign": name} | both), file=file)
