@@ -35,8 +35,8 @@ def messy_tables():
 
 def pytest_terminal_summary(terminalreporter):
     """How many long tests of each file passed and failed, appended to the log of campaigns, if there is one."""
-    path = os.environ.pop("SOFTLEARNING_CAMPAIGNS", "")  # with xdist this is called twice
-    if not path:
+    path = os.environ.get("SOFTLEARNING_CAMPAIGNS")
+    if not path or hasattr(terminalreporter.config, "workerinput"):  # a worker of xdist has its own summary
         return
     counts = {}
     for outcome in ("passed", "failed"):
