@@ -2,7 +2,7 @@
 
     python -m softlearning.bench.overhead benchmarks/results/overhead.csv [PART ...]
 
-Parts are import, breast_cancer, digits, diabetes, preparation and memory; all when none is named.
+Parts are import, breast_cancer, digits, diabetes, preparation, memory and install; all when none is named.
 Every figure is a ratio or a difference within one run. Run it on a quiet machine.
 """
 
@@ -16,10 +16,12 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
+from importlib.metadata import distribution
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from packaging.requirements import Requirement
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits
 
 from softlearning.blend import Seen
@@ -185,11 +187,33 @@ def import_cost() -> list[dict]:
     ]  # fmt: skip
 
 
+def install_cost() -> list[dict]:
+    """What `pip install softlearning` brings: packages, itself counted, and their files in GB."""
+    names: set[str] = set()
+    wanted = ["softlearning"]
+    while wanted:
+        name = wanted.pop()
+        if name not in names:
+            names.add(name)
+            needs = (Requirement(text) for text in distribution(name).requires or ())
+            wanted += [
+                need.name.lower() for need in needs if need.marker is None or need.marker.evaluate({"extra": ""})
+            ]
+    files = [Path(str(file.locate())) for name in names for file in distribution(name).files or ()]
+    size = sum(file.stat().st_size for file in files if file.exists())
+    where = "the default set"
+    return [
+        {"what": "packages installed", "where": where, "ratio": len(names)},
+        {"what": "GB installed", "where": where, "ratio": size / 1e9},
+    ]
+
+
 PARTS: dict[str, Callable[[], list[dict]]] = {
     "import": import_cost,
     **{name: partial(fit_cost, name) for name in SETS},
     "preparation": preparation_cost,
     "memory": memory_cost,
+    "install": install_cost,
 }
 
 
