@@ -61,7 +61,7 @@ def test_forests_grow_with_the_rows(rows, trees):
 def test_catboost_takes_coarser_bins_and_fewer_columns_where_columns_times_classes_are_many():
     usual, faces = make.catboost(CLASSIFICATION), make.catboost(Shape("classification", 320, 4096, 40, 8))
     assert usual.get_param("border_count") is None
-    assert (faces.get_param("border_count"), faces.get_param("rsm")) == (32, 0.1)
+    assert (faces.get_param("border_count"), faces.get_param("rsm")) == (32, 64 / 4096)
 
 
 def test_a_class_of_very_few_rows_gets_no_covariance():
