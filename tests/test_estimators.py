@@ -1,5 +1,7 @@
 """What a user relies on: the blend is the optimal convex combination, reproducible, explained, and re-solvable."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -16,6 +18,7 @@ from sklearn.svm import LinearSVC
 
 import softlearning
 from softlearning import Library, SoftClassifier, SoftRegressor, Specialist
+from softlearning.blend import predict_members
 from softlearning.library import classifiers, regressors, rows
 
 QUICK = ["logistic", "knn_5", "decision_tree", "naive_bayes"]
@@ -510,3 +513,18 @@ def test_the_default_needs_no_argument(tmp_path):
 def test_public_names():
     assert {"SoftClassifier", "SoftRegressor", "Specialist", "Library", "load", "evaluate"} <= set(dir(softlearning))
     assert isinstance(regressors("paper"), Library)
+
+
+def test_a_stacker_hands_its_weight_down_to_those_whose_disagreement_is_heard():
+    X, y = make_classification(400, 8, n_informative=5, random_state=3)
+    model = SoftClassifier(["logistic", "naive_bayes", "knn_15", "decision_tree", "log_pool"]).fit(X[:300], y[:300])
+    learned = model._learned
+    all_to_the_stacker = (np.array(learned.crossed.library.names) == "log_pool").astype(float)
+    model._learned = replace(learned, solution=replace(learned.solution, weights=all_to_the_stacker))
+    read = learned.team.reads["log_pool"]
+    f = model.predict_proba(X[300:])
+    members = predict_members(learned.team, read, X[300:])
+    expected = ((members - f[:, None]) ** 2).sum(axis=2).mean(axis=1)
+    assert_allclose(model.disagreement(X[300:]), expected)
+    _, accepted = model.predict_selective(X[300:], coverage=0.7)
+    assert 0.5 < accepted.mean() < 0.9

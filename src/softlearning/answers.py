@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 
 from softlearning.insight.conformal import calibrate_interval, calibrate_set, fit_scale, interval, predict_set
-from softlearning.insight.disagreement import blend, disagreement
 from softlearning.learned import honest_blend
 
 
@@ -51,8 +50,7 @@ class Answers:
         self._quantile = calibrate_interval(f[:, 0], Y[:, 0], self._scale(V), coverage, sample_weight=weight)
 
     def __call__(self, X) -> Reply:
-        P, alpha = self.model._tensor(X)
-        f, V = blend(P, alpha), disagreement(P, alpha)
+        f, V = self.model._with_doubt(X)
         if self.classes is not None:
             inside = None if self._quantile is None else predict_set(f, self._quantile)
             return Reply(self.classes[f.argmax(axis=1)], V, probability=f, inside=inside)

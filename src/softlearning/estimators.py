@@ -179,13 +179,25 @@ class SoftLearning(CallbackSupportMixin, BaseEstimator):
     def _tensor(self, X) -> tuple[np.ndarray, np.ndarray]:
         """Predictions (n, K', C) of the specialists with weight, and these weights."""
         check_is_fitted(self)
-        names = self._learned.support()
-        alpha = self._learned.support_weights()
+        return self._predict_named(self._learned.support(), X), self._learned.support_weights()
+
+    def _predict_named(self, names: list[str], X) -> np.ndarray:
         table = self._admit(X)
         if not table.shape[0]:
-            return np.empty((0, len(names), self._learned.team.classes)), alpha
+            return np.empty((0, len(names), self._learned.team.classes))
         with one_thread:
-            return predict_members(self._learned.team, names, table, cores(self.n_jobs)), alpha
+            return predict_members(self._learned.team, names, table, cores(self.n_jobs))
+
+    def _with_doubt(self, X) -> tuple[np.ndarray, np.ndarray]:
+        """The blend (n, C), and how far the specialists that it hears, also through a stacker, lie from it (n,)."""
+        check_is_fitted(self)
+        learned = self._learned
+        weights, heard = learned.solution.weights, learned.heard(learned.solution.weights)
+        used = (weights > 0) | (heard > 0)
+        names = [name for name, use in zip(learned.crossed.library.names, used) if use]
+        P = self._predict_named(names, X)
+        f = blend(P, weights[used])
+        return f, disagreement(P, heard[used], around=f)
 
     def specialist_predictions(self, X) -> np.ndarray:
         """Predictions (n, K', C) of the specialists with weight, in the order of `specialists_`."""
@@ -197,8 +209,11 @@ class SoftLearning(CallbackSupportMixin, BaseEstimator):
         return P * alpha[:, None]
 
     def disagreement(self, X) -> np.ndarray:
-        """``V(x) = sum of alpha_k |f_k(x) - f(x)|^2``: how far the specialists lie apart on each row."""
-        return disagreement(*self._tensor(X))
+        """``V(x) = sum of alpha_k |f_k(x) - f(x)|^2``: how far the specialists lie apart on each row.
+
+        The weight of a stacker counts, in equal parts, as that of the specialists it reads.
+        """
+        return self._with_doubt(X)[1]
 
     # -- to keep and to show ------------------------------------------------------------------------------------------
 
@@ -476,7 +491,7 @@ class SoftClassifier(ClassifierMixin, SoftLearning):
         doubt : {"disagreement", "entropy", "max_probability"}
             What is compared with the threshold.
         """
-        P, alpha = self._tensor(X)
+        p, here = self._with_doubt(X)
         probability, V = honest_blend(self._learned, self._rule_used(), self._learned.solution.loss)
         measure = doubt_measure(doubt)
         known = measure(probability, V)
@@ -485,8 +500,7 @@ class SoftClassifier(ClassifierMixin, SoftLearning):
         else:
             wrong = probability.argmax(axis=1) != self._learned.rows_target().argmax(axis=1)
             threshold = threshold_for_risk(known, wrong, risk, delta=1 - confidence).threshold
-        p = blend(P, alpha)
-        return self.classes_[p.argmax(axis=1)], measure(p, disagreement(P, alpha)) <= threshold
+        return self.classes_[p.argmax(axis=1)], measure(p, here) <= threshold
 
     def predict_set(self, X, coverage=0.9, *, per_class=False) -> np.ndarray:
         """Boolean (n, C): the classes that hold the true one with the wanted coverage; no set is empty.
@@ -581,24 +595,25 @@ class SoftRegressor(RegressorMixin, SoftLearning):
 
     def predict(self, X, return_std=False):
         """The prediction of each row; with `return_std` also the standard deviation among the specialists."""
-        P, alpha = self._tensor(X)
-        mean = blend(P, alpha)[:, 0]
-        return (mean, np.sqrt(disagreement(P, alpha))) if return_std else mean
+        if not return_std:
+            return blend(*self._tensor(X))[:, 0]
+        f, V = self._with_doubt(X)
+        return f[:, 0], np.sqrt(V)
 
     def predict_selective(self, X, coverage=0.9):
         """Predictions, and which of them to believe: the share `coverage` with the least disagreement."""
-        P, alpha = self._tensor(X)
+        f, doubt = self._with_doubt(X)
         _, V = honest_blend(self._learned, self._rule_used(), self._learned.solution.loss)
-        return blend(P, alpha)[:, 0], disagreement(P, alpha) <= threshold_for_coverage(V, coverage)
+        return f[:, 0], doubt <= threshold_for_coverage(V, coverage)
 
     def predict_interval(self, X, coverage=0.9) -> tuple[np.ndarray, np.ndarray]:
         """Low and high, each (n,): wider where the specialists disagree, as far as that told errors before."""
-        P, alpha = self._tensor(X)
+        f, doubt = self._with_doubt(X)
         mean, V = honest_blend(self._learned, self._rule_used(), self._learned.solution.loss)
         y, weight = self._learned.rows_target()[:, 0], self._learned.rows_weight()
         scale = fit_scale(y - mean[:, 0], V)
         quantile = calibrate_interval(mean[:, 0], y, scale(V), coverage, sample_weight=weight)
-        return interval(blend(P, alpha)[:, 0], scale(disagreement(P, alpha)), quantile)
+        return interval(f[:, 0], scale(doubt), quantile)
 
     def _encode(self, y, counts=None):
         y = np.asarray(y)

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from softlearning.blend import Team
-from softlearning.crossfit import CrossFit, Data
+from softlearning.crossfit import CrossFit, Data, read_by
 from softlearning.execution import Failure
 from softlearning.fitting import takes_weight
 from softlearning.insight.conformal import leave_fold_out_blend
@@ -48,6 +48,19 @@ class Learned:
         """Their weights, in the same order."""
         return self.solution.weights[self.solution.weights > 0]
 
+    def heard(self, weights: np.ndarray) -> np.ndarray:
+        """Weights (K,) in which a stacker's share is handed down, in equal parts, to the specialists it reads.
+
+        Their disagreement is the doubt of the blend: a stacker by itself would have nobody to disagree with.
+        """
+        library, handed = self.crossed.library, weights.copy()
+        for k, s in enumerate(library):
+            if s.level == 2 and weights[k] > 0:
+                read = self.crossed.columns(read_by(s, library))
+                handed[k] = 0
+                handed[read] += weights[k] / len(read)
+        return handed
+
     def rows_tensor(self) -> np.ndarray:
         """Out-of-fold predictions of the rows that have them."""
         return self.crossed.oof[self.crossed.predicted]
@@ -71,7 +84,7 @@ def honest_blend(learned: Learned, rule, loss: str) -> tuple[np.ndarray, np.ndar
         solution = solve_weights(P[rows], Y[rows], rule=rule, loss=loss, sample_weight=part, folds=fold[rows])
         return solution.weights
 
-    return leave_fold_out_blend(P, fold, weights_from)
+    return leave_fold_out_blend(P, fold, weights_from, learned.heard)
 
 
 @dataclass(frozen=True)

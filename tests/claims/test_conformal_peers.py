@@ -1,7 +1,9 @@
 """Side by side with MAPIE and crepes: the same data, the same model, the same coverage; width and seconds on record.
 
 MAPIE's CV+ fits the whole procedure once more for each of its folds, crepes sets rows aside for calibration; here the
-out-of-fold predictions that the fit has anyway are used.
+out-of-fold predictions that the fit has anyway are used. Over 60 sets of 200 rows of each of three kinds, 90 % wanted
+(benchmarks/results/conformal_peers.csv): ours cover 90.4 % at a mean width of 5.36 in 0.23 s, MAPIE 90.9 % at 5.46 in
+1.51 s, crepes 89.7 % at 5.80 in 0.31 s.
 """
 
 import time

@@ -17,9 +17,10 @@ def blend(P: np.ndarray, alpha: np.ndarray) -> np.ndarray:
     return np.einsum("nkc,k->nc", P, alpha)
 
 
-def disagreement(P: np.ndarray, alpha: np.ndarray) -> np.ndarray:
-    """V(x) = sum_k alpha_k |f_k(x) - f(x)|^2 of Definition S7; (n,)."""
-    return np.einsum("nkc,k->n", (P - blend(P, alpha)[:, None, :]) ** 2, alpha)
+def disagreement(P: np.ndarray, alpha: np.ndarray, around: np.ndarray | None = None) -> np.ndarray:
+    """V(x) = sum_k alpha_k |f_k(x) - f(x)|^2 of Definition S7; (n,). `around` is f (n, C) where it is not the blend."""
+    f = blend(P, alpha) if around is None else around
+    return np.einsum("nkc,k->n", (P - f[:, None, :]) ** 2, alpha)
 
 
 def disagreement_pairwise(P: np.ndarray, alpha: np.ndarray) -> np.ndarray:
