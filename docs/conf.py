@@ -12,8 +12,9 @@ extensions = [
     "sphinx.ext.autosummary",
     "numpydoc",
     "sphinx_gallery.gen_gallery",
+    "myst_parser",
 ]
-exclude_patterns = ["_build", "study.md"]
+exclude_patterns = ["_build"]
 html_theme = "pydata_sphinx_theme"
 html_title = "softlearning"
 html_theme_options = {"show_prev_next": False, "navigation_with_keys": False}
@@ -51,4 +52,17 @@ def write_claim_pages() -> None:
         (folder / f"{path.stem.removeprefix('test_')}.rst").write_text(page, encoding="utf-8")
 
 
+def take_over_the_benchmark() -> None:
+    """The page that `softlearning bench report` wrote, with its figures and the ledger of claims."""
+    import shutil
+    from pathlib import Path
+
+    here = Path(__file__).parent
+    results, folder = here.parent / "benchmarks" / "results" / "paper", here / "benchmark"
+    shutil.rmtree(folder, ignore_errors=True)
+    shutil.copytree(results / "figures", folder / "figures")
+    shutil.copy(results / "report.md", folder / "index.md")
+
+
 write_claim_pages()
+take_over_the_benchmark()

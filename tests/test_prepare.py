@@ -67,13 +67,24 @@ def test_a_view_of_a_mixed_table_is_a_float_matrix(name, task, classes):
 
 @pytest.mark.parametrize(("task", "classes"), TASKS)
 @pytest.mark.parametrize("name", VIEWS)
-def test_training_rows_differ_from_new_ones_only_where_the_target_was_used(name, task, classes):
+def test_training_rows_differ_from_new_ones_only_where_a_row_would_see_itself(name, task, classes):
     frame = mixed()
     (view, matrix), X, _ = prepared(name, frame, target_of(frame, task, classes), task)
     differs = ~np.isclose(matrix, view.transform(X), equal_nan=True).all(axis=0)
-    used = np.array([feature.startswith("town~mean") for feature in view.features])
+    used = np.array([feature.startswith("town~") for feature in view.features])
     assert not differs[~used].any()
     assert differs.any() == (name != "native")
+
+
+@pytest.mark.parametrize("name", ["ordinal", "scaled"])
+def test_a_category_of_one_training_row_looks_like_one_that_is_new(name):
+    frame = pd.DataFrame({"model": [f"model {i}" for i in range(60)] + ["model 0", "model 1"] * 10, "size": range(80)})
+    (view, matrix), _, schema = prepared(name, frame, np.arange(80.0), "regression", seed=1)
+    assert schema.columns[0].kind == "high_cardinality"
+    unseen = view.transform(admit(schema, frame.assign(model="quite another")))
+    frequency = view.features.index("model~frequency")
+    np.testing.assert_allclose(matrix[2:60, frequency], unseen[2:60, frequency])
+    assert (matrix[60:, frequency] > unseen[60:, frequency]).all()
 
 
 @pytest.mark.parametrize("name", VIEWS)

@@ -237,7 +237,8 @@ def _target_lookup(column: Column, codes: np.ndarray, target: np.ndarray, weight
 
     The means of the training rows are cross-fitted: a row's mean counts only the rows of the other folds. Both kinds of
     means are mixed with the same overall mean, as of m rows; one of its own in each fold would tell the fold, and with
-    it which targets were left out.
+    it which targets were left out. The frequency counts the other rows: a category that a training row has to itself
+    looks like one that a new row is the first to have.
     """
     counts = _counts(column, codes)
     level = np.where(codes < 0, len(counts) - 1, codes)
@@ -251,6 +252,7 @@ def _target_lookup(column: Column, codes: np.ndarray, target: np.ndarray, weight
     crossed = _mixed_means(sums.sum(axis=0) - sums, rows.sum(axis=0) - rows, overall, m)[fold, level]
     features = (*(f"{column.name}~mean{c}" for c in range(target.shape[1])), f"{column.name}~frequency")
     table = np.hstack([table, np.log1p(counts)[:, None]])
+    crossed = np.hstack([crossed, np.log1p(counts - 1.0, where=counts > 0, out=np.zeros(len(counts)))[level, None]])
     return {"name": column.name, "table": table, "features": features}, crossed
 
 

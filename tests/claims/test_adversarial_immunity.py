@@ -8,8 +8,8 @@ Verdict: fails as stated.
 - Fails: agreement does not suffice, since a specialist may name a class with little probability. The condition that
   suffices is sum over immune of alpha_k (f_kc - f_kc') > weight of the others, for every other class c'.
 - No slope is not robustness: rows moved against smooth members, and black-box attacks, reach trees as well. On ten
-  tables (benchmarks/results/black_box_distance.csv) such an attack needs 0.3 to 6.6 standard deviations against the blend,
-  no more than against its members; certified radii are hundreds of times smaller.
+  tables (benchmarks/results/black_box_distance.csv) such an attack needs 0.3 to 6.6 standard deviations against the
+  blend, about as much as against its members; certified radii are hundreds of times smaller.
 """
 
 import numpy as np

@@ -2,9 +2,9 @@
 
 Verdict: holds under a condition (large n). The oracle's risk never rises, and with many rows the blend's
 does not either. On small samples adding specialists that carry no information raises the risk, by about
-(K' - K) / 2n. The rule "guarded" gives part of that back. Nine specialists added one by one on Friedman's function
-(benchmarks/results/library_expansion.csv): with 1,500 rows the mean risk never rises, from 7.22 to 2.78; with 40 rows it is
-least after two, 6.65, and ends at 6.80.
+(K' - K) / 2n. The rule "guarded" gives part of that back. Nine specialists added one by one on Friedman's
+function (benchmarks/results/library_expansion.csv): with 1,500 rows the mean risk never rises, from 7.22 to 2.78;
+with 40 rows it is least after two, 6.65, and ends at 6.80.
 """
 
 import numpy as np
