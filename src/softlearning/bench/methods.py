@@ -120,9 +120,9 @@ def catboost_note(part: Part) -> str:
     """What the library sets where the paper leaves it open, so that a wide table with many classes fits a machine."""
     shape = Shape(part.task, len(part.y), part.X.shape[1], part.classes)
     settings = library_row("catboost", part.task).make(shape).get_params()
-    if "rsm" not in settings:
+    if settings.get("border_count") is None:
         return ""
-    return f"CatBoost with {settings['border_count']} borders and {settings['rsm']:.2f} of the columns a split"
+    return f"CatBoost with {settings['border_count']} borders and {settings.get('rsm', 1.0):.2f} of the columns a split"
 
 
 def library_row(name: str, task: str) -> Specialist:
