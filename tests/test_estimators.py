@@ -528,3 +528,17 @@ def test_a_stacker_hands_its_weight_down_to_those_whose_disagreement_is_heard():
     assert_allclose(model.disagreement(X[300:]), expected)
     _, accepted = model.predict_selective(X[300:], coverage=0.7)
     assert 0.5 < accepted.mean() < 0.9
+
+
+@pytest.mark.parametrize("refit", [True, False])
+def test_a_single_split_is_enough_for_the_guard_and_for_a_stacker(refit):
+    X, y = make_classification(300, 6, n_informative=4, random_state=1)
+    splits = [(np.arange(200), np.arange(200, 300))]
+    library = ["logistic", "naive_bayes", "decision_tree", "log_pool"]
+    model = SoftClassifier(library, rule="guarded", cv=splits, refit=refit).fit(X, y)
+    assert model.failures_.empty
+    assert "log_pool" in model.weights_.index
+    assert np.isnan(model.oof_[:200]).all()
+    assert np.isfinite(model.oof_[200:]).all()
+    assert model.score(X, y) > 0.8
+    assert np.isfinite(model.cv_risk_)

@@ -27,6 +27,7 @@ from softlearning.tables import Schema
 from softlearning.weights import solve_weights
 
 BULKY = 2**26  # bytes of a table of numbers from which its views lie in files also for tasks of this process
+PARTS = 5  # of the held-out rows, where one split is all there is
 TEMPERATURE_SHRINK = 50.0  # nats, by the study of defaults: with less, small tables make specialists overbold
 
 
@@ -97,7 +98,19 @@ class CrossFit:
 
     @property
     def fold_of_row(self) -> np.ndarray:
-        return fold_of_row(self.splits, len(self.oof))
+        return fold_of_row(self.second_splits, len(self.oof))
+
+    @property
+    def second_splits(self) -> list[Split]:
+        """Folds of level 2 and of what is learnt from predictions; of a single split, parts of its held-out rows."""
+        if len(self.splits) > 1:
+            return self.splits
+        held_out = self.splits[0][1]
+        parts = [held_out[start::PARTS] for start in range(min(PARTS, len(held_out)))]
+        return [(np.setdiff1d(held_out, part), part) for part in parts]
+
+    def splits_of(self, level: int) -> list[Split]:
+        return self.splits if level == 1 else self.second_splits
 
     def columns(self, names) -> list[int]:
         return [self.library.names.index(name) for name in names]
@@ -203,10 +216,10 @@ def run_level(level: int, library: Library, source: Source, done: CrossFit, reso
         return done
     tasks = [
         Task(s.name, fold, fit_and_predict, fold_work(s, source, fold, done, keep), cost=s.cost, family=s.family)
-        for fold in range(len(done.splits))
+        for fold in range(len(done.splits_of(level)))
         for s in new
     ]
-    return gather(done, new, run_tasks(tasks, Library(new), resources, refits=1), source, calibrate)
+    return gather(done, new, run_tasks(tasks, Library(new), resources, refits=1), source, calibrate, level)
 
 
 def run_tasks(tasks: list[Task], library: Library, resources: Resources, refits: int = 0) -> list[Outcome | Failure]:
@@ -266,7 +279,7 @@ class Source:
 
 def fold_work(s: Specialist, source: Source, fold: int, done: CrossFit, keep: bool) -> tuple:
     """The arguments of `fit_and_predict` for one specialist and fold."""
-    train, test = done.splits[fold]
+    train, test = done.splits_of(s.level)[fold]
     work, held_out = prepared_work(s, source, fold, done, train, test)
     return work, held_out, keep
 
@@ -325,13 +338,13 @@ def view_of(s: Specialist, data: Data) -> str:
     return "ordinal" if gaps and not get_tags(estimator).input_tags.allow_nan else "raw"
 
 
-def gather(done: CrossFit, rows: tuple[Specialist, ...], outcomes, source: Source, calibrate: bool) -> CrossFit:
+def gather(done: CrossFit, rows: tuple[Specialist, ...], outcomes, source: Source, calibrate, level: int) -> CrossFit:
     """What is done, grown by the specialists all of whose folds finished; columns in the order of level and name."""
     failures, left_out = told_apart([o for o in outcomes if isinstance(o, Failure)])
     lost = {f.specialist for f in failures} | set(left_out)
     finished = [s for s in rows if s.name not in lost]
     good = [o for o in outcomes if o.specialist not in lost]
-    oof = averaged([s.name for s in finished], good, done.splits, source.data)
+    oof = averaged([s.name for s in finished], good, done.splits_of(level), source.data)
     temperature = np.ones(len(finished))
     if calibrate and source.data.classes > 1:
         oof, temperature = calibrated(oof, done.predicted, source.data)

@@ -102,13 +102,15 @@ def fit(cache: Path, sets: str, seeds: int | None, names: str, cv: int | None) -
 @click.argument("cache", type=click.Path(path_type=Path, exists=True))
 @click.argument("results", type=click.Path(path_type=Path))
 @click.option("--sets", default="", help="names, by comma; all by default")
-def evaluate(cache: Path, results: Path, sets: str) -> None:
+@click.option("--axes", default="", help="by comma, what is varied: method, rule, row, ...; all by default")
+@click.option("--seeds", default=None, type=int, help="at most so many seeds a table")
+def evaluate(cache: Path, results: Path, sets: str, axes: str, seeds: int | None) -> None:
     """Every scheme on every cell that is cached whole; cells that the results already have are kept as they are."""
     from softlearning.bench.study_schemes import evaluate_cell
 
     files = {name: results / f"study_{name}.csv" for name in ("schemes", "specialists")}
     tables = {name: pd.read_csv(path) if path.exists() else pd.DataFrame() for name, path in files.items()}
-    for of, seed in [(s, seed) for s in SETS for seed in s.seeds if not sets or s.name in sets.split(",")]:
+    for of, seed in [(s, seed) for s in SETS for seed in s.seeds[:seeds] if not sets or s.name in sets.split(",")]:
         known = tables["schemes"]
         if len(known) and known.eval("dataset == @of.name and seed == @seed").any():
             continue
@@ -116,7 +118,7 @@ def evaluate(cache: Path, results: Path, sets: str) -> None:
         cached = cached_whole(cache, of, seed)
         if cached is None:
             continue
-        schemes, singles = evaluate_cell(cached)
+        schemes, singles = evaluate_cell(cached, axes.split(",") if axes else None)
         schemes += lines_of_other_folds(cache, of, seed)
         for name, lines in zip(files, (schemes, singles)):
             tables[name] = pd.concat([tables[name], pd.DataFrame(lines)], ignore_index=True)

@@ -378,10 +378,11 @@ def minus(rows: tuple[str, ...], row: str) -> tuple[str, ...]:
     return tuple(name for name in rows if name != row)
 
 
-def evaluate_cell(cached: Cached) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Lines of the two tables: schemes, and specialists alone."""
+def evaluate_cell(cached: Cached, axes: list[str] | None = None) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Lines of the two tables: schemes along the named axes, or along all, and specialists alone."""
     task, where = cached.cell.of.task, place(cached.cell)
-    possible = [(axis, s) for axis, s in schemes(task) if cached.has(s.rows) and not (s.bag and cached.bagged is None)]
+    wanted = [(axis, s) for axis, s in schemes(task) if axes is None or axis in axes]
+    possible = [(axis, s) for axis, s in wanted if cached.has(s.rows) and not (s.bag and cached.bagged is None)]
     lines = [where | {"axis": axis} | run_scheme(cached, scheme) for axis, scheme in possible]
     base = schemes(task)[0][1]
     for name, rows in (("default", base.rows), ("paper", tuple(PAPER[task].names))):

@@ -40,6 +40,10 @@ class StudySet:
     kind: str = "real"
 
 
+def shipped(loader: Callable[..., Any], seed: int) -> tuple[Any, Any]:
+    return loader(return_X_y=True)
+
+
 def sampled(loader: Callable[..., Any], rows: int, seed: int) -> tuple[Any, Any]:
     """So many rows of a large table, by classes where it has any."""
     X, y = loader(return_X_y=True, download_if_missing=False)
@@ -87,6 +91,9 @@ california = partial(sampled, datasets.fetch_california_housing)
 covertype = partial(sampled, datasets.fetch_covtype)
 
 DRAWN = (
+    StudySet("diabetes", R, partial(shipped, datasets.load_diabetes), ONE),
+    StudySet("breast_cancer", C, partial(shipped, datasets.load_breast_cancer), ONE),
+    StudySet("digits", C, partial(shipped, datasets.load_digits), ONE),
     StudySet("penguins", C, partial(messy, "penguins.csv", "species"), FIVE),
     StudySet("auto_mpg", R, partial(messy, "auto_mpg.csv", "mpg"), FIVE),
     StudySet("titanic", C, partial(messy, "titanic.csv", "Survived"), FIVE),
