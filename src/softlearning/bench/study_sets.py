@@ -105,7 +105,7 @@ DRAWN = (
     StudySet("sparse", R, sparse_linear, TWO, "generated"),
     StudySet("california_8000", R, partial(california, 8_000), ONE),
     StudySet("covertype_8000", C, partial(covertype, 8_000), ONE),
-    StudySet("mc5", C, partial(overlapping, 8_000, 50, 5), ONE, "generated"),
+    StudySet("mc5_20k", C, partial(overlapping, 20_000, 50, 5), ONE, "generated"),
 )
 
 SUITE = tuple(
