@@ -176,11 +176,13 @@ def import_cost() -> list[dict]:
     fresh = lambda code: seconds(
         lambda: subprocess.run([sys.executable, "-c", code], check=True, stdout=subprocess.DEVNULL), 5
     )
+    bare, scikit = fresh("import softlearning"), fresh("import sklearn")
     ours = fresh("from softlearning import SoftClassifier")
     theirs = fresh("import sklearn.ensemble, sklearn.linear_model, pandas, catboost, lightgbm")
     help_page = fresh("from softlearning.cli import main; main(['--help'], standalone_mode=False)")
     nothing = fresh("")
     return [
+        {"what": "import softlearning", "where": "beyond import sklearn", "seconds": bare - scikit},
         {"what": "import of SoftClassifier", "where": "beside what it stands on", "seconds": ours,
          "specialists": theirs, "ratio": ours / theirs},
         {"what": "softlearning --help", "where": "beyond an empty Python", "seconds": help_page - nothing},
