@@ -2,7 +2,8 @@
 
     python -m softlearning.bench.overhead benchmarks/results/overhead.csv [PART ...]
 
-Parts are import, breast_cancer, digits, diabetes, preparation, memory and install; all when none is named.
+Parts are import, breast_cancer, digits, diabetes, preparation, command, memory
+and install; all when none is named.
 Every figure is a ratio or a difference within one run. Run it on a quiet machine.
 """
 
@@ -12,6 +13,7 @@ import contextlib
 import os
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -189,6 +191,19 @@ def import_cost() -> list[dict]:
     ]  # fmt: skip
 
 
+def command_cost() -> list[dict]:
+    """From a csv of 10,000 rows and 20 mixed columns to a model and its report, by the command, on two cores."""
+    table, y = mixed_table(10_000)
+    names = [*table.columns[:12], *table.columns[25:30], table.columns[35], *table.columns[-2:]]
+    with tempfile.TemporaryDirectory() as folder:
+        table[names].assign(label=np.where(y, "yes", "no")).to_csv(f"{folder}/table.csv", index=False)
+        files = ["--out", f"{folder}/model", "--report", f"{folder}/page.html"]
+        command = ["fit", f"{folder}/table.csv", "--target", "label", "--jobs", "2", *files]
+        code = f"from softlearning.cli import main; main({command!r})"
+        taken = seconds(lambda: subprocess.run([sys.executable, "-c", code], check=True, stdout=subprocess.DEVNULL))
+    return [{"what": "csv to report by the command", "where": "10,000 x 20 mixed, 2 cores", "seconds": taken}]
+
+
 def install_cost() -> list[dict]:
     """What `pip install softlearning` brings: packages, itself counted, and their files in GB."""
     names: set[str] = set()
@@ -214,6 +229,7 @@ PARTS: dict[str, Callable[[], list[dict]]] = {
     "import": import_cost,
     **{name: partial(fit_cost, name) for name in SETS},
     "preparation": preparation_cost,
+    "command": command_cost,
     "memory": memory_cost,
     "install": install_cost,
 }
