@@ -13,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from softlearning import SoftClassifier
-from softlearning.bench.study import MODEL_SEED, fit_cell, open_cell
+from softlearning.bench.study import MODEL_SEED, cached_whole, fit_cell, open_cell
 from softlearning.bench.study_report import DEFAULT, PICKED, STACKING, axis_table, fill, goals_table, log_ratios
 from softlearning.bench.study_schemes import Scheme, measures, open_cached, run_scheme, sklearn_stacking
 from softlearning.bench.study_sets import SETS, StudySet
@@ -132,3 +132,11 @@ def test_filling_a_page_replaces_what_was_there():
     assert "old" not in once
     assert "| 2.500 |" in once
     assert fill(once, tables) == once
+
+
+def test_a_cell_that_is_cached_in_part_or_not_at_all_is_passed_over(folder, monkeypatch):
+    assert cached_whole(folder.parent, IRIS, 0) is None  # three rows are not the whole default
+    assert cached_whole(folder.parent, IRIS, 1) is None
+    monkeypatch.setattr("softlearning.bench.study.named", lambda library, task: every_row(task)[ROWS])
+    assert cached_whole(folder.parent, IRIS, 0).names == sorted(ROWS, key=str)
+    assert cached_whole(folder.parent, IRIS, 0, cv=10) is None

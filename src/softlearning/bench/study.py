@@ -41,6 +41,13 @@ class StudyCell(Cell):
     seed: int
 
 
+def folder_name(of: StudySet, seed: int, cv: object = None) -> str:
+    """Where the fits of a cell are kept."""
+    if of.load is None:
+        return cell_name(of.name, seed, MODEL_SEED)
+    return f"{of.name}-{seed}" if cv is None else f"{of.name}-{seed}-cv{cv}"
+
+
 def open_cell(of: StudySet, seed: int, cv: object = None) -> StudyCell:
     """Draw, split 80/20, understand the training part alone; `cv` is the number of folds, None for the paper's rule.
 
@@ -49,7 +56,7 @@ def open_cell(of: StudySet, seed: int, cv: object = None) -> StudyCell:
     if of.load is None:
         row = dataset(of.name)
         part = outer_fold(row, row.table(download=False), seed, MODEL_SEED)
-        return StudyCell(**vars(cell_of(part, cell_name(of.name, seed, MODEL_SEED))), of=of, seed=seed)
+        return StudyCell(**vars(cell_of(part, folder_name(of, seed))), of=of, seed=seed)
     X, y = of.load(seed)
     classes = None
     if of.task == "classification":
@@ -60,8 +67,7 @@ def open_cell(of: StudySet, seed: int, cv: object = None) -> StudyCell:
     encode = np.eye(y.max() + 1).__getitem__ if of.task == "classification" else lambda y: np.asarray(y, float)[:, None]
     data = Data(admit(schema, X), y, encode(y), None, schema, of.task, MODEL_SEED)
     splits = make_folds(cv, y, stratify=of.task == "classification", seed=MODEL_SEED)
-    name = f"{of.name}-{seed}" if cv is None else f"{of.name}-{seed}-cv{cv}"
-    return StudyCell(name, data, splits, admit(schema, X_test), encode(y_test), of, seed)
+    return StudyCell(folder_name(of, seed, cv), data, splits, admit(schema, X_test), encode(y_test), of, seed)
 
 
 def fit_cell(cell: Cell, folder: Path, library: Library) -> None:
@@ -130,11 +136,10 @@ def cached_whole(cache: Path, of: StudySet, seed: int, cv: object = None):
     """A cell with the predictions of all rows of the default, or None where the cache lacks some."""
     from softlearning.bench.study_schemes import open_cached
 
-    names = [cell_name(of.name, seed, MODEL_SEED), f"{of.name}-{seed}", f"{of.name}-{seed}-cv{cv}"]
-    if not any((cache / name / "dummy.npz").exists() for name in names):
+    folder = cache / folder_name(of, seed, cv)
+    if not (folder / "dummy.npz").exists():
         return None  # before a table is drawn for nothing
-    cell = open_cell(of, seed, cv)
-    cached = open_cached(cell, cache / cell.name)
+    cached = open_cached(open_cell(of, seed, cv), folder)
     return cached if cached.has(named("default", of.task).level(1).names) else None
 
 
