@@ -5,6 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris
+from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import StandardScaler
@@ -19,6 +20,7 @@ from softlearning.library.learners import (
     inner_folds,
     platt_sigmoid,
 )
+from softlearning.library.stackers import LogisticStack
 
 
 def test_coupling_gives_back_the_probabilities_that_made_the_pairs(rng):
@@ -96,3 +98,22 @@ def test_a_scaled_target_makes_the_unit_of_y_immaterial(rng, weighted):
 def test_a_constant_target_is_predicted_as_it_is(rng):
     X = rng.normal(size=(20, 2))
     assert_allclose(ScaledTarget(SVR()).fit(X, np.full(20, 7.0)).predict(X), 7.0)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_a_logistic_stack_is_scikit_learns_on_the_probabilities(rng, classes):
+    P = rng.dirichlet(np.ones(classes), size=(200, 4))
+    y = P[:, 0].argmax(axis=1)
+    columns = P[:, :, 1:] if classes == 2 else P
+    expected = LogisticRegression(max_iter=300).fit(columns.reshape(200, -1), y).predict_proba(columns.reshape(200, -1))
+    stack = LogisticStack(classes).fit(np.log(P).reshape(200, -1), y)
+    np.testing.assert_allclose(stack.predict_proba(np.log(P).reshape(200, -1)), expected, atol=1e-6)
+
+
+def test_a_logistic_stack_has_a_place_for_classes_that_its_rows_lack(rng):
+    L = np.log(rng.dirichlet(np.ones(3), size=(50, 2))).reshape(50, -1)
+    two = LogisticStack(3).fit(L, np.arange(50) % 2)
+    assert two.predict_proba(L).shape == (50, 3)
+    assert not two.predict_proba(L)[:, 2].any()
+    one = LogisticStack(3).fit(L, np.ones(50, int))
+    np.testing.assert_array_equal(one.predict_proba(L), np.tile([0.0, 1.0, 0.0], (50, 1)))

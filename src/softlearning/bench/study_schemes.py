@@ -24,7 +24,7 @@ from softlearning.crossfit import admitted
 from softlearning.fitting import predict_tensor, stacker_features, take
 from softlearning.folds import fold_of_row
 from softlearning.library import PAPER, every_row, named
-from softlearning.library.stackers import LogPool, SharpenedPool
+from softlearning.library.stackers import LogisticStack, LogPool, SharpenedPool
 from softlearning.prepare import fit_view
 from softlearning.weights import FLOOR, RULES, honest_risk, row_losses, solve_weights
 
@@ -108,6 +108,7 @@ def logistic(C: float, task: str, classes: int):
 STACKERS = {
     "log_pool": Stacker(lambda task, classes: LogPool(classes)),
     "log_pool_10": Stacker(lambda task, classes: LogPool(classes, shrink=10.0)),
+    "logistic_stack": Stacker(lambda task, classes: LogisticStack(classes)),
     "sharpened": Stacker(lambda task, classes: SharpenedPool(classes)),
     "logistic_.001": Stacker(partial(logistic, 0.001)),
     "logistic_.01": Stacker(partial(logistic, 0.01)),
@@ -334,7 +335,7 @@ def sklearn_stacking(cached: Cached, rows: tuple[str, ...]) -> dict[str, Any]:
 BASE: dict[str, dict[str, Any]] = {
     "classification": {
         "calibrate": "shrunk_50",
-        "level_2": ("log_pool",),
+        "level_2": ("log_pool", "logistic_stack"),
         "reads": "support",
         "rule": "guarded",
         "loss": "log",
@@ -368,7 +369,7 @@ def schemes(task: str) -> list[tuple[str, Scheme]]:
         table += [("calibrate", replace(base, name=how, calibrate=how)) for how in TEMPERATURES]
         table += [("calibrate", replace(base, name="specialists and blend", blend_temperature=True))]
         table += [("calibrate", replace(base, name="blend", calibrate="none", blend_temperature=True))]
-        both = ("log_pool", "logistic_.01")
+        both = ("log_pool", "logistic_stack")
         table += [("level 2", replace(base, name=" and ".join(both), level_2=both))]
         table += [("loss", replace(base, name=loss, loss=loss)) for loss in ("squared", "log")]
     return table

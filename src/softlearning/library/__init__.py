@@ -80,6 +80,7 @@ EXTRA_CLASSIFIERS = (
     flat("lightgbm",       "tree",          rows.lightgbm,       needs="ordinal", cost=15),
     flat("catboost_coarse", "tree",         rows.catboost_coarse, needs="native", cost=80, sparse=False),
     row("log_pool",        "stacker",       rows.log_pool,       needs="predictions", level=2, reads="support", cost=1),
+    row("logistic_stack",  "stacker",       rows.logistic_stack, needs="predictions", level=2, reads="support", cost=1),
 )
 
 EXTRA_REGRESSORS = (
@@ -110,6 +111,7 @@ DEFAULT = {
         "logistic",
         "knn_5",
         "knn_15",
+        "decision_tree",  # finds rules that are exact, for next to no time
         "extra_trees",  # a random forest costs twice as much and adds nothing beside it
         "lightgbm",  # a third of the seconds of hist_gradient_boosting
         "catboost_coarse",  # a third of the seconds of catboost
@@ -123,12 +125,14 @@ DEFAULT = {
         "spline_logistic",
         "dummy",
         "log_pool",
+        "logistic_stack",  # better than the pool where labels are noisy
     ),
     "regression": (
         "ridge_cv",
         "lasso_cv",
         "knn_5",
         "knn_15",
+        "decision_tree",
         "extra_trees",
         "lightgbm",
         "catboost_coarse",

@@ -34,7 +34,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from softlearning.library.learners import CapCategories, CodesToFrame, PlattSVC, ScaledTarget
 from softlearning.library.specialist import Shape
-from softlearning.library.stackers import LogPool
+from softlearning.library.stackers import LogisticStack, LogPool
 
 SMALL = 2_000  # rows up to which the paper grows 100 trees, and above which 200
 
@@ -238,6 +238,10 @@ def gaussian_process(shape: Shape):
 
 def log_pool(shape: Shape):
     return LogPool(shape.outputs)
+
+
+def logistic_stack(shape: Shape):
+    return LogisticStack(shape.outputs)
 
 
 def dummy(shape: Shape):

@@ -9,6 +9,7 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import log_softmax, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.linear_model import LogisticRegression
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from softlearning.calibration import apply_temperature, fit_temperature
@@ -73,6 +74,39 @@ class LogPool(Pool):
 
     def _pool(self, L):
         return softmax(np.einsum("nkc,k->nc", L, self.weights_) + self.bias_, axis=1)
+
+
+class LogisticStack(Pool):
+    """Multinomial logistic regression on the probabilities: it may use one class against another, and doubt all.
+
+    Where labels are noisy no probability should come near one, which a pool of logarithms learns less well.
+
+    Parameters
+    ----------
+    outputs : int
+    C : float
+        Inverse strength of the penalty, as in scikit-learn.
+    """
+
+    def __init__(self, outputs=2, C=1.0):
+        self.outputs = outputs
+        self.C = C
+
+    def _learn(self, L, Y, weight):
+        label = Y.argmax(axis=1)
+        self.known_ = np.unique(label)
+        if len(self.known_) > 1:
+            self.regression_ = LogisticRegression(C=self.C, max_iter=300)
+            self.regression_.fit(self._columns(L), label, weight)
+
+    def _pool(self, L):
+        P = np.zeros((len(L), self.outputs))
+        P[:, self.known_] = self.regression_.predict_proba(self._columns(L)) if len(self.known_) > 1 else 1.0
+        return P
+
+    def _columns(self, L):
+        first = 1 if self.outputs == 2 else 0  # of two classes one is enough
+        return np.exp(L[:, :, first:]).reshape(len(L), -1)
 
 
 class SharpenedPool(Pool):
