@@ -5,6 +5,7 @@ from numpy.testing import assert_allclose
 
 from softlearning.bench.paper import paper_results
 from softlearning.bench.summary import FIELD, OURS, SOFT, mean_by_task, paper_library_score, summarise
+from softlearning.library import resolve
 from tests.bench.fake import WEIGHTS, fake_cells
 
 
@@ -30,9 +31,11 @@ def test_methods_keep_the_order_asked_for(summary):
     assert summary.methods((SOFT, "nothing", OURS)) == [SOFT, OURS]
 
 
-def test_the_best_member_is_a_specialist_by_itself(summary):
-    best = summary.best_member()
-    names = [name for name in summary.scores.columns if name.startswith("specialist ")]
+@pytest.mark.parametrize("library", ["paper", "default"])
+def test_the_best_member_of_a_library_is_a_specialist_by_itself(summary, library):
+    best = summary.best_member(library)
+    members = {name for task in ("classification", "regression") for name in resolve(library, task).names}
+    names = [name for name in summary.scores.columns if name.removeprefix("specialist ") in members]
     assert_allclose(best["score"], summary.scores[names].max(axis=1))
     assert not best["specialist"].str.startswith("specialist").any()
 

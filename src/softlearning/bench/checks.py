@@ -186,7 +186,8 @@ def above_best_member(paper: pd.DataFrame) -> Finding:
 
 
 def measured_above_best_member(summary: Summary, method: str = SOFT) -> Finding:
-    gap = (summary.scores[method] - summary.best_member()["score"]).dropna()
+    library = "paper" if method == SOFT else "default"
+    gap = (summary.scores[method] - summary.best_member(library)["score"]).dropna()
     return _below(gap)
 
 

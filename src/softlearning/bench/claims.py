@@ -147,7 +147,7 @@ def goals(summary: Summary) -> pd.DataFrame:
     rank = [friedman(t).mean_ranks for t in (table, everyone)]
     ranked = "; ".join(f"{r[0]:.2f} among {len(r)} (next {np.sort(r[1:])[0]:.2f})" for r in rank)
     test = wilcoxon(table[OURS], table["CatBoost"])
-    gap = (summary.scores[OURS] - summary.best_member()["score"]).dropna().sort_values()
+    gap = (summary.scores[OURS] - summary.best_member("default")["score"]).dropna().sort_values()
     far = f"worst {gap.index[0]} {gap.iloc[0]:+.4f}"
     lines = [
         ("first or tied (within .001) on at least 26 of 37", f"{first.first} of {first.datasets}", first.first >= 26),

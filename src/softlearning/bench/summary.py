@@ -18,7 +18,7 @@ from softlearning.bench.methods import METHODS
 from softlearning.bench.paper import METHODS as PAPER_METHODS
 from softlearning.bench.paper import paper_results
 from softlearning.bench.results import score_table, with_best_of_3
-from softlearning.library import every_row
+from softlearning.library import every_row, resolve
 
 TOLERANCE = 0.001  # a tie, as the paper's Supplementary Figure 1 has it
 OURS = "softlearning"
@@ -58,9 +58,12 @@ class Summary:
         """Mean over folds of a column of the table, by dataset."""
         return score_table(self.cells, column, self.seed)[method].dropna()
 
-    def best_member(self) -> pd.DataFrame:
-        """By dataset: the best score of a specialist of the paper's library by itself, and its name."""
-        names = [name for name in self.scores.columns if name.startswith("specialist ")]
+    def best_member(self, library: str = "paper") -> pd.DataFrame:
+        """By dataset: the best score of a specialist of a library by itself, and its name."""
+        members = {
+            f"specialist {name}" for task in ("classification", "regression") for name in resolve(library, task).names
+        }
+        names = [name for name in self.scores.columns if name in members]
         alone = self.scores[names].dropna(how="all")
         best = {"score": alone.max(axis=1), "specialist": alone.idxmax(axis=1).str.removeprefix("specialist ")}
         return pd.DataFrame(best)
