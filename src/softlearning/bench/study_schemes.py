@@ -217,7 +217,7 @@ def tensors(cached: Cached, scheme: Scheme) -> tuple[list[str], np.ndarray, np.n
         return names, oof, test, set()
     read = np.arange(len(names))
     if scheme.reads == "support":
-        read = np.flatnonzero(weights_of(cached, scheme, oof) > 0)
+        read = np.flatnonzero(weights_of(cached, replace(scheme, rule="simplex"), oof) > 0)  # as the estimators do
     columns, columns_test = [], []
     for stacker in stackers:
         key = (stacker, tuple(names[k] for k in read), scheme.calibrate, scheme.bag)
