@@ -20,6 +20,7 @@ from softlearning.bench.calibrate import (
 )
 from softlearning.bench.datasets import DATASETS, dataset
 from softlearning.bench.paper import paper_results
+from softlearning.bench.results import append
 from tests.bench.fake import fake_cells
 
 COMMITTED = Path(__file__).parents[2] / "benchmarks" / "calibration.csv"
@@ -92,3 +93,15 @@ def test_baselines_on_the_reconstructed_sets_lie_near_the_printed_ones(committed
 def test_a_value_far_from_the_printed_one_is_explained(committed):
     far = committed[committed["difference"].abs() > 0.05]
     assert far["note"].str.len().gt(0).all()
+
+
+def test_adopting_a_run_keeps_the_confirmations_of_what_it_lacks(tmp_path):
+    path, results = tmp_path / "calibration.csv", tmp_path / "results.csv"
+    calibrate.append(path, calibrate.confirmation(dataset("B18"), "Random Forest", 0.5))
+    calibrate.append(path, calibrate.confirmation(dataset("C10"), "Random Forest", 0.5))
+    for fold in range(5):
+        line = {"dataset": "C10_tiny_regression", "method": "Random Forest", "fold": fold, "seed": 42}
+        append(results, line | {"score": 0.75, "status": "ok"})
+    calibrate.adopt(results, path)
+    ours = pd.read_csv(path).set_index("dataset")["ours"].to_dict()
+    assert ours == {"B18_tiny_100": 0.5, "C10_tiny_regression": 0.75}

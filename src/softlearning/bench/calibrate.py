@@ -166,12 +166,17 @@ def confirmation(row: Dataset, method: str, ours: float) -> dict[str, object]:
 
 
 def adopt(results: Path, path: Path) -> None:
-    """Write the confirmations anew from a run of the benchmark, which has the same baselines on the same folds."""
+    """Write the confirmations anew from a run of the benchmark, which has the same baselines on the same folds.
+
+    Datasets that the run lacks keep the confirmations they have.
+    """
     scores = score_table(read(results)).reindex(columns=list(BASELINES))
     rows = [row for row in DATASETS if row.source == "synthetic" and row.name in scores.index]
     known = [(row, method) for row in rows for method in BASELINES if scores.notna().loc[row.name, method]]
     lines = [confirmation(row, method, float(scores.loc[row.name, method])) for row, method in known]
-    pd.DataFrame(lines).to_csv(path, index=False)
+    kept = latest(path) if path.exists() else pd.DataFrame(columns=["dataset"])
+    kept = kept[~kept["dataset"].isin([row.name for row, _ in known])]
+    pd.concat([pd.DataFrame(lines), kept]).sort_values("dataset", kind="stable").to_csv(path, index=False)
 
 
 def latest(path: Path) -> pd.DataFrame:
