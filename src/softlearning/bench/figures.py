@@ -217,9 +217,9 @@ def trade_off(summary: Summary) -> Figure:
     for method, (accuracy, r2) in means.iterrows():
         big = method in (OURS, SOFT)
         axes.scatter(accuracy, r2, s=70 if big else 25, color=_colour(str(method)), zorder=3)
-        axes.annotate(
-            str(method), (accuracy, r2), (5, 4), textcoords="offset points", fontweight="bold" if big else "normal"
-        )
+        beside = {"xytext": (-7, 4), "ha": "right"} if method == SOFT else {"xytext": (5, 4)}  # the two lie close
+        weight = "bold" if big else "normal"
+        axes.annotate(str(method), (accuracy, r2), textcoords="offset points", fontweight=weight, **beside)
     for method in means.index.intersection([OURS]):
         axes.axvline(means.loc[method, "classification"], color=GREY, linestyle=":", zorder=1)
         axes.axhline(means.loc[method, "regression"], color=GREY, linestyle=":", zorder=1)
