@@ -257,7 +257,8 @@ class Source:
         if view == "raw":
             self.views[view, fold] = None
             return self._rows_of_table(train, test)
-        part = self.data.X if len(train) == self.data.rows else take(self.data.X, train)
+        whole = np.array_equal(train, np.arange(self.data.rows))
+        part = self.data.X if whole else take(self.data.X, train)
         weight = None if self.data.weight is None else self.data.weight[train]
         y = self.data.y[train]
         fitted, matrix = fit_view(

@@ -20,7 +20,7 @@ from softlearning.bench.calibrate import (
 )
 from softlearning.bench.datasets import DATASETS, dataset
 from softlearning.bench.paper import paper_results
-from softlearning.bench.results import append
+from softlearning.bench.results import append, append_line
 from tests.bench.fake import fake_cells
 
 COMMITTED = Path(__file__).parents[2] / "benchmarks" / "calibration.csv"
@@ -97,8 +97,8 @@ def test_a_value_far_from_the_printed_one_is_explained(committed):
 
 def test_adopting_a_run_keeps_the_confirmations_of_what_it_lacks(tmp_path):
     path, results = tmp_path / "calibration.csv", tmp_path / "results.csv"
-    calibrate.append(path, calibrate.confirmation(dataset("B18"), "Random Forest", 0.5))
-    calibrate.append(path, calibrate.confirmation(dataset("C10"), "Random Forest", 0.5))
+    append_line(path, calibrate.confirmation(dataset("B18"), "Random Forest", 0.5))
+    append_line(path, calibrate.confirmation(dataset("C10"), "Random Forest", 0.5))
     for fold in range(5):
         line = {"dataset": "C10_tiny_regression", "method": "Random Forest", "fold": fold, "seed": 42}
         append(results, line | {"score": 0.75, "status": "ok"})

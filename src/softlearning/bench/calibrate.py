@@ -10,7 +10,6 @@
 `confirm` then measures the row as it stands (a changed row is measured again: its parameters are part of the key).
 """
 
-import csv
 import itertools
 import json
 import sys
@@ -26,7 +25,7 @@ from softlearning.bench.datasets import DATASETS, Absent, Dataset, dataset, fing
 from softlearning.bench.generators import Table, settle
 from softlearning.bench.methods import LINEAR, fit_alone, gradient_boosting, library_row, random_forest
 from softlearning.bench.paper import paper_results
-from softlearning.bench.results import read, score_table
+from softlearning.bench.results import append_line, read, score_table
 from softlearning.bench.scoring import scores
 from softlearning.bench.shared import FOLDS, Part, outer_fold
 from softlearning.library import Shape
@@ -142,7 +141,7 @@ def search(row: Dataset, path: Path) -> pd.DataFrame:
             table = settle(*row.load.func(*row.load.args, **parameters))  # type: ignore[attr-defined]
             line |= {name: cross_validated(row, table, make, folds) for name, make in PROXIES.items()}
             line["distance"] = np.mean([abs(line[name] - printed[name]) for name in ("Logistic/Ridge", *PROXIES)])
-            append(path, {key: _short(value) for key, value in line.items()})
+            append_line(path, {key: _short(value) for key, value in line.items()})
     found = pd.read_csv(path)
     return found[found["dataset"] == row.name].sort_values("distance")
 
@@ -155,7 +154,7 @@ def confirm(row: Dataset, path: Path) -> None:
     for method, make in BASELINES.items():
         if (row.name, method, parameters) in done:
             continue
-        append(path, confirmation(row, method, cross_validated(row, table, make)))
+        append_line(path, confirmation(row, method, cross_validated(row, table, make)))
 
 
 def confirmation(row: Dataset, method: str, ours: float) -> dict[str, object]:
@@ -196,16 +195,6 @@ def write_hashes(path: Path) -> None:
             print(reason)
     names = [row.name for row in DATASETS if row.name in old]
     pd.Series({name: old[name] for name in names}, name="sha256").rename_axis("dataset").to_csv(path)
-
-
-def append(path: Path, line: dict[str, object]) -> None:
-    """Add one line to a csv, with a header if the file is new."""
-    new = not path.exists()
-    with path.open("a", newline="") as file:
-        writer = csv.DictWriter(file, list(line))
-        if new:
-            writer.writeheader()
-        writer.writerow(line)
 
 
 def _done(path: Path, key: list[str]) -> set[tuple]:

@@ -20,7 +20,7 @@ import pandas as pd
 from catboost import CatBoostClassifier, CatBoostRegressor
 from sklearn.model_selection import KFold, StratifiedKFold
 
-from softlearning.bench.calibrate import append
+from softlearning.bench.results import append_line
 from softlearning.bench.scoring import scores
 from softlearning.bench.study_sets import tables_folder
 from softlearning.estimators import SoftClassifier, SoftRegressor
@@ -83,7 +83,7 @@ def main(path: str) -> None:
                         prediction = method(X, y, X_test, task)
                     seconds = {"seconds": round(time.process_time() - begin, 2)}
                     numbers = {k: float(f"{v:.6g}") for k, v in scores(prediction, y_test, task).items()}
-                    append(Path(path), where | {"method": name} | numbers | seconds)
+                    append_line(Path(path), where | {"method": name} | numbers | seconds)
     print(summary(pd.read_csv(path)).to_string())
 
 

@@ -81,8 +81,10 @@ def weighted(shared: Specialists, rule: str, calibrate: bool = False, refit_all:
     support = crossed.library[[name for name, weight in zip(names, solution.weights) if weight > 0]]
     return Answer(
         np.einsum("mkc,k->mc", P, solution.weights),
-        shared.library_seconds(crossed.library) + solving + refits(shared, crossed.library if refit_all else support),
-        tests(shared, support),
+        shared.library_seconds(crossed.library)
+        + solving
+        + refit_seconds(shared, crossed.library if refit_all else support),
+        test_seconds(shared, support),
         dict(zip(names, solution.weights.tolist())),
         catboost_note(shared.part),
     )
@@ -95,10 +97,10 @@ def stacked(shared: Specialists) -> Answer:
     final = LogisticRegression() if classification else RidgeCV()
     begin = time.process_time()
     final.fit(stacking_columns(shared.crossed.oof), target)
-    spent = shared.library_seconds(library) + refits(shared, library) + time.process_time() - begin
+    spent = shared.library_seconds(library) + refit_seconds(shared, library) + time.process_time() - begin
     columns = stacking_columns(shared.tested)
     prediction = final.predict_proba(columns) if classification else final.predict(columns)[:, None]
-    return Answer(prediction, spent, tests(shared, library), note=catboost_note(shared.part))
+    return Answer(prediction, spent, test_seconds(shared, library), note=catboost_note(shared.part))
 
 
 def stacking_columns(P: Array) -> Array:
@@ -106,12 +108,12 @@ def stacking_columns(P: Array) -> Array:
     return P[:, :, 1] if P.shape[2] == 2 else P.reshape(len(P), -1)
 
 
-def refits(shared: Specialists, library: Iterable[Specialist]) -> float:
+def refit_seconds(shared: Specialists, library: Iterable[Specialist]) -> float:
     """Seconds of fitting these specialists on all training rows."""
     return sum(shared.fits.of(row).refit_seconds for row in library)
 
 
-def tests(shared: Specialists, library: Iterable[Specialist]) -> float:
+def test_seconds(shared: Specialists, library: Iterable[Specialist]) -> float:
     """Seconds of their predictions on the test rows."""
     return sum(shared.fits.of(row).test_seconds for row in library)
 
@@ -140,8 +142,8 @@ def softlearning_default(shared: Specialists) -> Answer:
     X, level_1 = shared.part.X_test, model._learned.team.members.keys() - set(model._learned.library.level(2).names)
     prediction = model.predict_proba(X) if shared.part.task == "classification" else model.predict(X)[:, None]
     used = shared.default_crossed.library[list(level_1)]
-    spent = shared.library_seconds(shared.default_crossed.library) + combining + refits(shared, used)
-    return Answer(prediction, spent, tests(shared, used), model.weights_.to_dict(), catboost_note(shared.part))
+    spent = shared.library_seconds(shared.default_crossed.library) + combining + refit_seconds(shared, used)
+    return Answer(prediction, spent, test_seconds(shared, used), model.weights_.to_dict(), catboost_note(shared.part))
 
 
 # -- one specialist, or one model of its own --------------------------------------------------------------------------

@@ -44,6 +44,16 @@ def append(path: Path, line: dict[str, object]) -> None:
         os.close(handle)
 
 
+def append_line(path: Path, line: dict[str, object]) -> None:
+    """Add one line to a csv with other columns than these, with a header if the file is new."""
+    new = not path.exists()
+    with path.open("a", newline="") as file:
+        writer = csv.DictWriter(file, list(line), lineterminator="\n")
+        if new:
+            writer.writeheader()
+        writer.writerow(line)
+
+
 def whole_lines(path: Path) -> None:
     """Cut a last line that has no end."""
     if path.exists():
