@@ -542,13 +542,3 @@ def test_a_single_split_is_enough_for_the_guard_and_for_a_stacker(refit):
     assert np.isfinite(model.oof_[200:]).all()
     assert model.score(X, y) > 0.8
     assert np.isfinite(model.cv_risk_)
-
-
-def test_training_rows_may_be_all_rows_in_any_order(rng):
-    """A split that trains on what it holds out is the user's business; rows and targets stay together all the same."""
-    X, y = load_diabetes(return_X_y=True)
-    halves = np.array_split(np.arange(len(y)), 2)
-    ordered = [(np.arange(len(y)), half) for half in halves]
-    shuffled = [(rng.permutation(len(y)), half) for half in halves]
-    fits = [SoftRegressor(["ridge", "knn_5"], cv=splits).fit(X, y) for splits in (ordered, shuffled)]
-    assert_allclose(fits[0].oof_, fits[1].oof_, rtol=1e-6)

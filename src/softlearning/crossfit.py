@@ -257,8 +257,9 @@ class Source:
         if view == "raw":
             self.views[view, fold] = None
             return self._rows_of_table(train, test)
-        whole = np.array_equal(train, np.arange(self.data.rows))
-        part = self.data.X if whole else take(self.data.X, train)
+        part = (
+            self.data.X if len(train) == self.data.rows else take(self.data.X, train)
+        )  # all rows: in a refit, in order
         weight = None if self.data.weight is None else self.data.weight[train]
         y = self.data.y[train]
         fitted, matrix = fit_view(
