@@ -418,7 +418,7 @@ FIGURES = (
     FigureRow("pairwise_wins", "S1", pairwise_wins, "Wins of each method over each other."),
     FigureRow("distributions", "S2", distributions, "Scores over datasets."),
     FigureRow("all_weights", "S3", all_weights, "Weights by family of the paper's method on every dataset.", (SOFT,)),
-    FigureRow("our_weights", "S3, ours", our_weights, "Weights by family of our defaults on every dataset.", (OURS,)),
+    FigureRow("our_weights", "-", our_weights, "Weights by family of our defaults on every dataset.", (OURS,)),
     FigureRow("changes", "-", changes, "What exact weights, calibration, the guard and our library add.", CHANGES),
     FigureRow("seconds", "-", seconds, "Seconds of a fit.", ()),
     FigureRow("paper_against_ours", "-", paper_against_ours, "Printed scores against measured ones.", ("Best-of-3",)),
