@@ -45,6 +45,11 @@ def test_help_needs_neither_numpy_nor_scikit_learn():
     assert said.strip().endswith("set()")
 
 
+def test_the_package_can_be_run_as_the_command():
+    said = subprocess.run([sys.executable, "-m", "softlearning", "--version"], capture_output=True, text=True).stdout
+    assert said.startswith("softlearning, version")
+
+
 @pytest.mark.parametrize("command", ["fit", "predict", "report", "demo", "bench", "serve"])
 def test_every_command_explains_itself(run, command):
     answer = run(command, "--help")
