@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose
 from sklearn.datasets import load_iris
 from sklearn.ensemble import StackingClassifier
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import StratifiedKFold, train_test_split
+from sklearn.model_selection import RepeatedStratifiedKFold, StratifiedKFold, train_test_split
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -59,9 +59,14 @@ def test_predictions_of_another_draw_are_refused(folder):
         open_cached(open_cell(IRIS, 1), folder)
 
 
-def test_the_default_scheme_on_the_cache_is_the_estimator(cached, parts):
+@pytest.mark.parametrize("cv", [None, "5x2"])
+def test_the_default_scheme_on_the_cache_is_the_estimator(cv, parts, tmp_path):
     X, X_test, y, y_test = parts
-    model = SoftClassifier([*ROWS, "log_pool"], rule="guarded", random_state=MODEL_SEED).fit(X, y)
+    cell = open_cell(IRIS, 0, cv)
+    fit_cell(cell, tmp_path, every_row("classification")[ROWS])
+    cached = open_cached(cell, tmp_path)
+    folds = cv and RepeatedStratifiedKFold(n_splits=5, n_repeats=2, random_state=MODEL_SEED)
+    model = SoftClassifier([*ROWS, "log_pool"], rule="guarded", cv=folds, random_state=MODEL_SEED).fit(X, y)
     scheme = Scheme("s", ROWS, "shrunk_50", ("log_pool",), "support", "guarded", "log", guard=-np.inf)
     line = run_scheme(cached, scheme)
     ours = measures(model.predict_proba(X_test), np.eye(3)[y_test])
@@ -139,4 +144,4 @@ def test_a_cell_that_is_cached_in_part_or_not_at_all_is_passed_over(folder, monk
     assert cached_whole(folder.parent, IRIS, 1) is None
     monkeypatch.setattr("softlearning.bench.study.named", lambda library, task: every_row(task)[ROWS])
     assert cached_whole(folder.parent, IRIS, 0).names == sorted(ROWS, key=str)
-    assert cached_whole(folder.parent, IRIS, 0, cv=10) is None
+    assert cached_whole(folder.parent, IRIS, 0, cv="10") is None

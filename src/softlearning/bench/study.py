@@ -11,13 +11,14 @@ The tables of the paper's suite are not fitted here: `softlearning bench run --f
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import click
 import numpy as np
 import pandas as pd
-from sklearn.model_selection import train_test_split
+from sklearn.model_selection import RepeatedKFold, RepeatedStratifiedKFold, train_test_split
 
 from softlearning.bench.datasets import Absent, dataset
 from softlearning.bench.fits import Cell, Fits
@@ -29,7 +30,7 @@ from softlearning.library import Library, every_row, named
 from softlearning.tables import admit, understand
 
 TEST_SHARE = 0.2
-OTHER_FOLDS = (3, 10)  # numbers of folds that the study compares with the paper's rule
+OTHER_FOLDS = ("3", "10", "5x3")  # folds, or folds x repeats, that the study compares with the paper's rule
 MODEL_SEED = 42  # folds and specialists; the seed of a cell draws and splits the table
 
 
@@ -41,22 +42,40 @@ class StudyCell(Cell):
     seed: int
 
 
-def folder_name(of: StudySet, seed: int, cv: object = None) -> str:
+def folder_name(of: StudySet, seed: int, cv: str | None = None) -> str:
     """Where the fits of a cell are kept."""
-    if of.load is None:
-        return cell_name(of.name, seed, MODEL_SEED)
-    return f"{of.name}-{seed}" if cv is None else f"{of.name}-{seed}-cv{cv}"
+    name = cell_name(of.name, seed, MODEL_SEED) if of.load is None else f"{of.name}-{seed}"
+    return name if cv is None else f"{name}-cv{cv}"
 
 
-def open_cell(of: StudySet, seed: int, cv: object = None) -> StudyCell:
-    """Draw, split 80/20, understand the training part alone; `cv` is the number of folds, None for the paper's rule.
+def open_cell(of: StudySet, seed: int, cv: str | None = None) -> StudyCell:
+    """A table, its test part, and folds of the training part: "10", "5x3" (three repeats) or None, the paper's rule."""
+    cell = suite_cell(of, seed) if of.load is None else drawn_cell(of, seed)
+    if cv is None:
+        return cell
+    splits = make_folds(splitter(cv, of.task), cell.data.y, stratify=of.task == "classification", seed=MODEL_SEED)
+    return replace(cell, name=folder_name(of, seed, cv), splits=splits)
 
-    A table of the paper's suite is split as the benchmark does, and its seed is the outer fold.
-    """
-    if of.load is None:
-        row = dataset(of.name)
-        part = outer_fold(row, row.table(download=False), seed, MODEL_SEED)
-        return StudyCell(**vars(cell_of(part, folder_name(of, seed))), of=of, seed=seed)
+
+def splitter(cv: str, task: str) -> Any:
+    """A number of folds, or scikit-learn's repeated folds."""
+    number, _, repeats = cv.partition("x")
+    if not repeats:
+        return int(number)
+    kind = RepeatedStratifiedKFold if task == "classification" else RepeatedKFold
+    return kind(n_splits=int(number), n_repeats=int(repeats), random_state=MODEL_SEED)
+
+
+def suite_cell(of: StudySet, seed: int) -> StudyCell:
+    """A table of the paper's suite is split as the benchmark does, and its seed is the outer fold."""
+    row = dataset(of.name)
+    part = outer_fold(row, row.table(download=False), seed, MODEL_SEED)
+    return StudyCell(**vars(cell_of(part, folder_name(of, seed))), of=of, seed=seed)
+
+
+def drawn_cell(of: StudySet, seed: int) -> StudyCell:
+    """Draw, split 80/20, understand the training part alone."""
+    assert of.load is not None
     X, y = of.load(seed)
     classes = None
     if of.task == "classification":
@@ -66,8 +85,8 @@ def open_cell(of: StudySet, seed: int, cv: object = None) -> StudyCell:
     schema = understand(X)
     encode = np.eye(y.max() + 1).__getitem__ if of.task == "classification" else lambda y: np.asarray(y, float)[:, None]
     data = Data(admit(schema, X), y, encode(y), None, schema, of.task, MODEL_SEED)
-    splits = make_folds(cv, y, stratify=of.task == "classification", seed=MODEL_SEED)
-    return StudyCell(folder_name(of, seed, cv), data, splits, admit(schema, X_test), encode(y_test), of, seed)
+    splits = make_folds(None, y, stratify=of.task == "classification", seed=MODEL_SEED)
+    return StudyCell(folder_name(of, seed), data, splits, admit(schema, X_test), encode(y_test), of, seed)
 
 
 def fit_cell(cell: Cell, folder: Path, library: Library) -> None:
@@ -87,11 +106,11 @@ def main() -> None:
 @click.option("--sets", default="", help="names, by comma; all by default")
 @click.option("--seeds", default=None, type=int, help="at most so many seeds a table")
 @click.option("--rows", "names", default="all", type=click.Choice(["all", "default"]), help="rows of level 1")
-@click.option("--cv", default=None, type=int, help="folds; the paper's rule by default")
-def fit(cache: Path, sets: str, seeds: int | None, names: str, cv: int | None) -> None:
+@click.option("--cv", default=None, type=click.Choice(OTHER_FOLDS), help="folds; the paper's rule by default")
+def fit(cache: Path, sets: str, seeds: int | None, names: str, cv: str | None) -> None:
     """Fit what the cache lacks."""
     wanted = [s for s in SETS if not sets or s.name in sets.split(",")]
-    for of in (s for s in wanted if s.load):
+    for of in (s for s in wanted if s.load or cv):
         library = named("default", of.task).level(1) if names == "default" else every_row(of.task).level(1)
         for seed in of.seeds[:seeds]:
             begin = time.process_time()
@@ -132,7 +151,7 @@ def evaluate(cache: Path, results: Path, sets: str, axes: str, seeds: int | None
         click.echo(f"{cached.cell.name}: {time.process_time() - begin:.0f} CPU seconds")
 
 
-def cached_whole(cache: Path, of: StudySet, seed: int, cv: object = None):
+def cached_whole(cache: Path, of: StudySet, seed: int, cv: str | None = None):
     """A cell with the predictions of all rows of the default, or None where the cache lacks some."""
     from softlearning.bench.study_schemes import open_cached
 
@@ -146,7 +165,7 @@ def cached_whole(cache: Path, of: StudySet, seed: int, cv: object = None):
 def lines_of_other_folds(cache: Path, of: StudySet, seed: int) -> list[dict]:
     from softlearning.bench.study_schemes import other_folds
 
-    found = {cv: None if of.load is None else cached_whole(cache, of, seed, cv) for cv in OTHER_FOLDS}
+    found = {cv: cached_whole(cache, of, seed, cv) for cv in OTHER_FOLDS}
     return [other_folds(cached, cv) for cv, cached in found.items() if cached is not None]
 
 

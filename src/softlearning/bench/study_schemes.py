@@ -122,10 +122,11 @@ def stack(cached: Cached, name: str, oof: np.ndarray, test: np.ndarray) -> tuple
     """(n, C) cross-fitted and (m, C) test predictions of a stacker that reads these tensors of level 1."""
     cell, row = cached.cell, STACKERS[name]
     learn, ask = stacker_features(oof), stacker_features(test)
-    fitted = np.empty(cell.data.target.shape)
+    total, times = np.zeros(cell.data.target.shape), np.zeros((cell.data.rows, 1))
     for train, held in cell.splits:
-        fitted[held] = fit_stacker(row, cell, learn, train, take(cell.data.X, held), learn[held])
-    return fitted, fit_stacker(row, cell, learn, np.arange(cell.data.rows), cell.X_test, ask)
+        total[held] += fit_stacker(row, cell, learn, train, take(cell.data.X, held), learn[held])
+        times[held] += 1
+    return total / times, fit_stacker(row, cell, learn, np.arange(cell.data.rows), cell.X_test, ask)
 
 
 def fit_stacker(row: Stacker, cell: StudyCell, learn: np.ndarray, train: np.ndarray, X, ask: np.ndarray) -> np.ndarray:
@@ -409,10 +410,12 @@ def place(cell: StudyCell) -> dict[str, Any]:
     return {"dataset": cell.of.name, "seed": cell.seed, "task": cell.of.task, "kind": cell.of.kind} | size
 
 
-def other_folds(cached: Cached, cv: int) -> dict[str, Any]:
-    """The default scheme on another number of folds."""
+def other_folds(cached: Cached, cv: str) -> dict[str, Any]:
+    """The default scheme on other folds."""
     base = schemes(cached.cell.of.task)[0][1]
-    return place(cached.cell) | {"axis": "folds"} | run_scheme(cached, base) | {"scheme": f"{cv} folds"}
+    number, _, repeats = cv.partition("x")
+    name = f"{number} folds, {repeats} repeats" if repeats else f"{number} folds"
+    return place(cached.cell) | {"axis": "folds"} | run_scheme(cached, base) | {"scheme": name}
 
 
 def picks(alone: list[dict[str, Any]], rows: tuple[str, ...]) -> list[dict[str, Any]]:
