@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 import numpy as np
@@ -32,6 +32,7 @@ from softlearning.bench.shared import Part, Specialists
 from softlearning.calibration import apply_temperature
 from softlearning.crossfit import admitted
 from softlearning.library import Library, Shape, Specialist, every_row, resolve
+from softlearning.library.rows import histogram_bins
 from softlearning.weights import solve_weights
 
 Array = NDArray[np.float64]
@@ -86,7 +87,7 @@ def weighted(shared: Specialists, rule: str, calibrate: bool = False, refit_all:
         + refit_seconds(shared, crossed.library if refit_all else support),
         test_seconds(shared, support),
         dict(zip(names, solution.weights.tolist())),
-        catboost_note(shared.part),
+        settings_note(shared.part),
     )
 
 
@@ -100,7 +101,7 @@ def stacked(shared: Specialists) -> Answer:
     spent = shared.library_seconds(library) + refit_seconds(shared, library) + time.process_time() - begin
     columns = stacking_columns(shared.tested)
     prediction = final.predict_proba(columns) if classification else final.predict(columns)[:, None]
-    return Answer(prediction, spent, test_seconds(shared, library), note=catboost_note(shared.part))
+    return Answer(prediction, spent, test_seconds(shared, library), note=settings_note(shared.part))
 
 
 def stacking_columns(P: Array) -> Array:
@@ -118,13 +119,19 @@ def test_seconds(shared: Specialists, library: Iterable[Specialist]) -> float:
     return sum(shared.fits.of(row).test_seconds for row in library)
 
 
-def catboost_note(part: Part) -> str:
-    """What the library sets where the paper leaves it open, so that a wide table with many classes fits a machine."""
+def settings_note(part: Part) -> str:
+    """What the library sets so that a wide table with many classes fits a machine."""
     shape = Shape(part.task, len(part.y), part.X.shape[1], part.classes)
     settings = library_row("catboost", part.task).make(shape).get_params()
     if settings.get("border_count") is None:
         return ""
-    return f"CatBoost with {settings['border_count']} borders and {settings.get('rsm', 1.0):.2f} of the columns a split"
+    sampled = f"{settings.get('rsm', 1.0):.2f} of the columns a split"
+    return "; ".join(filter(None, [f"CatBoost with {settings['border_count']} borders and {sampled}", bins_note(part)]))
+
+
+def bins_note(part: Part) -> str:
+    bins = histogram_bins(part.X.shape[1], part.classes)
+    return "" if bins == 255 else f"histogram boosting with {bins} bins"
 
 
 def library_row(name: str, task: str) -> Specialist:
@@ -143,7 +150,7 @@ def softlearning_default(shared: Specialists) -> Answer:
     prediction = model.predict_proba(X) if shared.part.task == "classification" else model.predict(X)[:, None]
     used = shared.default_crossed.library[list(level_1)]
     spent = shared.library_seconds(shared.default_crossed.library) + combining + refit_seconds(shared, used)
-    return Answer(prediction, spent, test_seconds(shared, used), model.weights_.to_dict(), catboost_note(shared.part))
+    return Answer(prediction, spent, test_seconds(shared, used), model.weights_.to_dict(), settings_note(shared.part))
 
 
 # -- one specialist, or one model of its own --------------------------------------------------------------------------
@@ -159,13 +166,15 @@ def member(shared: Specialists, name: str | dict[str, str]) -> Answer:
     fitted = shared.fits.of(row)
     if fitted.error:
         raise RuntimeError(fitted.error)
-    note = catboost_note(shared.part) if name.startswith("catboost") else ""
+    notes = {"catboost": settings_note, "catboost_coarse": settings_note, "hist_gradient_boosting": bins_note}
+    note = notes[name](shared.part) if name in notes else ""
     return Answer(fitted.test, fitted.refit_seconds, fitted.test_seconds, note=note)
 
 
 def alone(shared: Specialists, make: Callable[[Part], BaseEstimator]) -> Answer:
     """A model that no library has."""
-    return fit_alone(shared.part, make)
+    answer = fit_alone(shared.part, make)
+    return replace(answer, note=bins_note(shared.part)) if make is gradient_boosting else answer
 
 
 def fit_alone(part: Part, make: Callable[[Part], BaseEstimator]) -> Answer:
@@ -186,7 +195,10 @@ def random_forest(part: Part) -> BaseEstimator:
 
 def gradient_boosting(part: Part) -> BaseEstimator:
     kind = HistGradientBoostingClassifier if part.task == "classification" else HistGradientBoostingRegressor
-    return kind(max_iter=200, max_depth=6, learning_rate=0.1, early_stopping=False, random_state=part.seed)
+    bins = histogram_bins(part.X.shape[1], part.classes)
+    return kind(
+        max_iter=200, max_depth=6, learning_rate=0.1, max_bins=bins, early_stopping=False, random_state=part.seed
+    )
 
 
 def perceptron(part: Part, layers: tuple[int, ...], epochs: int, batch: int, early_stopping: bool = True):

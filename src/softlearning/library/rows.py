@@ -80,13 +80,18 @@ def extra_trees(shape: Shape):
     return kind(100 if shape.rows <= SMALL else 200, max_features="sqrt")
 
 
+def histogram_bins(columns: int, classes: int) -> int:
+    """The paper's 255, but 32 where 255 would take a quarter of an hour: 4,096 pixels and 40 faces."""
+    return 255 if columns * classes <= 50_000 else 32
+
+
 def hist_gradient_boosting(shape: Shape):
     kind = for_task(shape, HistGradientBoostingClassifier, HistGradientBoostingRegressor)
     boosting = kind(
         max_iter=100 if shape.rows <= SMALL else 200,
         max_depth=6,
         learning_rate=0.1,
-        max_bins=255,
+        max_bins=histogram_bins(shape.columns, shape.classes),
         early_stopping=False,
         categorical_features=list(shape.categorical) or None,
     )
