@@ -90,7 +90,9 @@ def test_weights_minimise_the_log_loss_beside_a_stacker_and_the_squared_loss_els
 
 
 def test_a_stacker_that_reads_the_support_reads_only_what_earns_weight(cancer):
-    model = SoftClassifier(["logistic", "naive_bayes", "dummy", "log_pool"]).fit(*cancer)
+    (pool,) = classifiers()["log_pool"]
+    frugal = classifiers()["logistic", "naive_bayes", "dummy"] + replace(pool, reads="support")
+    model = SoftClassifier(frugal).fit(*cancer)
     (pool,) = model._learned.crossed.library.level(2)
     assert "logistic" in pool.reads
     assert "dummy" not in pool.reads
@@ -524,7 +526,8 @@ def test_a_stacker_hands_its_weight_down_to_those_whose_disagreement_is_heard():
     read = learned.team.reads["log_pool"]
     f = model.predict_proba(X[300:])
     members = predict_members(learned.team, read, X[300:])
-    expected = ((members - f[:, None]) ** 2).sum(axis=2).mean(axis=1)
+    earned = [learned.crossed.alone[name] for name in read]
+    expected = ((members - f[:, None]) ** 2).sum(axis=2) @ earned
     assert_allclose(model.disagreement(X[300:]), expected)
     _, accepted = model.predict_selective(X[300:], coverage=0.7)
     assert 0.5 < accepted.mean() < 0.9

@@ -79,7 +79,8 @@ class CrossFit:
     `oof` is (n, K, C), NaN on rows that no fold holds out; its K columns are the specialists of `library`, those that
     finished, in the order of their names. `temperature` has one entry a specialist and is already applied. `left_out`
     has the reason for each specialist that never ran, `failures` for each that ran and failed. `models` holds the
-    models of the folds where they are kept, as (specialist, fold) -> (model, view).
+    models of the folds where they are kept, as (specialist, fold) -> (model, view). `alone` are the weights of level 1
+    when it is solved by itself, where there is a level 2.
     """
 
     library: Library
@@ -90,6 +91,7 @@ class CrossFit:
     failures: tuple[Failure, ...] = ()
     left_out: dict[str, str] = field(default_factory=dict)
     models: dict[tuple[str, int], tuple[Any, View | None]] = field(default_factory=dict)
+    alone: dict[str, float] = field(default_factory=dict)
 
     @property
     def predicted(self) -> np.ndarray:
@@ -164,24 +166,29 @@ def cross_fit(
         if not done.library:
             late = replace(resources, deadline=None)  # the last resort takes no time, and there may be none left
             done = run_level(1, Library((dummy_row(),)), source, done.forgiving("dummy"), late, calibrate, keep)
-        done = run_level(2, with_readings(usable, done, data), source, done, resources, calibrate, keep)
+        if usable.level(2):
+            done = replace(done, alone=weights_alone(done, data))
+            done = run_level(2, with_readings(usable, done), source, done, resources, calibrate, keep)
     if not done.library:
         raise RuntimeError("no specialist finished: " + "; ".join(f"{f.specialist}: {f.error}" for f in done.failures))
     return done
 
 
-def with_readings(library: Library, done: CrossFit, data: Data) -> Library:
+def weights_alone(done: CrossFit, data: Data) -> dict[str, float]:
+    """What each specialist of level 1 weighs when level 1 is solved by itself."""
+    rows, names = done.predicted, done.library.level(1).names
+    weight = None if data.weight is None else data.weight[rows]
+    P, loss = done.oof[rows][:, done.columns(names)], "squared" if data.classes == 1 else "log"
+    solution = solve_weights(P, data.target[rows], loss=loss, sample_weight=weight)
+    return dict(zip(names, solution.weights.tolist()))
+
+
+def with_readings(library: Library, done: CrossFit) -> Library:
     """The library, where a row that reads the "support" names the specialists of level 1 that earn weight together.
 
     So that what has no weight need not be refitted for the stacker's sake.
     """
-    if not any(s.reads == "support" for s in library):
-        return library
-    rows, names = done.predicted, done.library.level(1).names
-    weight = None if data.weight is None else data.weight[rows]
-    P, loss = done.oof[rows][:, done.columns(names)], "squared" if data.classes == 1 else "log"
-    alpha = solve_weights(P, data.target[rows], loss=loss, sample_weight=weight).weights
-    support = tuple(name for name, a in zip(names, alpha) if a > 0)
+    support = tuple(name for name, weight in done.alone.items() if weight > 0)
     return Library(tuple(replace(s, reads=support) if s.reads == "support" else s for s in library))
 
 
@@ -191,10 +198,13 @@ def nothing_yet(data: Data, splits: list[Split]) -> CrossFit:
 
 def admitted(library: Library, rows: int) -> tuple[Library, dict[str, str]]:
     """The specialists that may run at this size, and the reason for each of the others."""
-    too_many = [s for s in library if s.max_rows is not None and rows > s.max_rows]
-    return library - [s.name for s in too_many], {
-        s.name: f"more than {s.max_rows:,} rows: {s.reason}" for s in too_many
-    }
+    reasons = {}
+    for s in library:
+        if s.max_rows is not None and rows > s.max_rows:
+            reasons[s.name] = f"more than {s.max_rows:,} rows: {s.reason}"
+        elif rows < s.min_rows:
+            reasons[s.name] = f"fewer than {s.min_rows:,} rows: {s.reason}"
+    return library - list(reasons), reasons
 
 
 def isolated(library: Library, resources: Resources) -> bool:

@@ -211,7 +211,7 @@ class SoftLearning(CallbackSupportMixin, BaseEstimator):
     def disagreement(self, X) -> np.ndarray:
         """``V(x) = sum of alpha_k |f_k(x) - f(x)|^2``: how far the specialists lie apart on each row.
 
-        The weight of a stacker counts, in equal parts, as that of the specialists it reads.
+        The weight of a stacker counts as that of the specialists it reads, in the shares that they earn without it.
         """
         return self._with_doubt(X)[1]
 

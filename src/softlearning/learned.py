@@ -49,7 +49,7 @@ class Learned:
         return self.solution.weights[self.solution.weights > 0]
 
     def heard(self, weights: np.ndarray) -> np.ndarray:
-        """Weights (K,) in which a stacker's share is handed down, in equal parts, to the specialists it reads.
+        """Weights (K,) in which a stacker's share goes to the specialists it reads, in the shares they earn without it.
 
         Their disagreement is the doubt of the blend: a stacker by itself would have nobody to disagree with.
         """
@@ -57,8 +57,9 @@ class Learned:
         for k, s in enumerate(library):
             if s.level == 2 and weights[k] > 0:
                 read = self.crossed.columns(read_by(s, library))
+                earned = np.array([self.crossed.alone[library.names[j]] for j in read])
                 handed[k] = 0
-                handed[read] += weights[k] / len(read)
+                handed[read] += weights[k] * (earned / earned.sum() if earned.any() else 1 / len(read))
         return handed
 
     def rows_tensor(self) -> np.ndarray:

@@ -67,7 +67,7 @@ def test_the_default_scheme_on_the_cache_is_the_estimator(cv, parts, tmp_path):
     cached = open_cached(cell, tmp_path)
     folds = cv and RepeatedStratifiedKFold(n_splits=5, n_repeats=2, random_state=MODEL_SEED)
     model = SoftClassifier([*ROWS, "log_pool"], rule="guarded", cv=folds, random_state=MODEL_SEED).fit(X, y)
-    scheme = Scheme("s", ROWS, "shrunk_50", ("log_pool",), "support", "guarded", "log", guard=-np.inf)
+    scheme = Scheme("s", ROWS, "shrunk_50", ("log_pool",), "all", "guarded", "log", guard=-np.inf)
     line = run_scheme(cached, scheme)
     ours = measures(model.predict_proba(X_test), np.eye(3)[y_test])
     assert line["loss"] == pytest.approx(ours["loss"], rel=1e-6)

@@ -13,18 +13,18 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from lightgbm import LGBMClassifier, LGBMRegressor
 from sklearn.linear_model import LinearRegression, LogisticRegression, RidgeCV
 from sklearn.metrics import roc_auc_score
 
 from softlearning.bench.fits import Fits, Fitted
 from softlearning.bench.study import StudyCell
 from softlearning.calibration import apply_temperature, fit_temperature
-from softlearning.crossfit import admitted
+from softlearning.crossfit import Data, admitted
 from softlearning.fitting import predict_tensor, stacker_features, take
 from softlearning.folds import fold_of_row
-from softlearning.library import PAPER, every_row, named
-from softlearning.library.stackers import LogisticStack, LogPool, SharpenedPool
+from softlearning.library import PAPER, Shape, every_row, named
+from softlearning.library import rows as shipped
+from softlearning.library.stackers import LogPool, SharpenedPool
 from softlearning.prepare import fit_view
 from softlearning.weights import FLOOR, RULES, honest_risk, row_losses, solve_weights
 
@@ -74,47 +74,29 @@ def open_cached(cell: StudyCell, folder: Path) -> Cached:
 # -- level 2 ----------------------------------------------------------------------------------------------------------
 
 
-def trees(task: str):
-    kind = LGBMClassifier if task == "classification" else LGBMRegressor
-    return kind(
-        n_estimators=100,
-        num_leaves=8,
-        learning_rate=0.05,
-        max_bin=63,
-        colsample_bytree=0.5,
-        subsample=0.8,
-        subsample_freq=1,
-        min_child_samples=20,
-        reg_lambda=1.0,
-        random_state=0,
-        n_jobs=1,
-        verbose=-1,
-    )
-
-
 @dataclass(frozen=True)
 class Stacker:
-    """A candidate of level 2: an estimator, whether it reads X beside predictions, and the tasks it is for."""
+    """A candidate of level 2: an estimator, whether it reads X beside predictions, and what it is for."""
 
-    make: Callable[[str, int], Any]
+    make: Callable[[Shape], Any]
     beside: bool = False
     tasks: tuple[str, ...] = ("classification",)
+    min_rows: int = 0
 
-
-def logistic(C: float, task: str, classes: int):
-    return LogisticRegression(C=C, max_iter=500)
+    def suits(self, data: Data) -> bool:
+        return data.task in self.tasks and data.rows >= self.min_rows
 
 
 STACKERS = {
-    "log_pool": Stacker(lambda task, classes: LogPool(classes)),
-    "log_pool_10": Stacker(lambda task, classes: LogPool(classes, shrink=10.0)),
-    "logistic_stack": Stacker(lambda task, classes: LogisticStack(classes)),
-    "sharpened": Stacker(lambda task, classes: SharpenedPool(classes)),
-    "logistic_.001": Stacker(partial(logistic, 0.001)),
-    "logistic_.01": Stacker(partial(logistic, 0.01)),
-    "trees": Stacker(lambda task, classes: trees(task), beside=True, tasks=("classification", "regression")),
-    "ridge": Stacker(lambda task, classes: RidgeCV(np.logspace(-1, 4, 11)), tasks=("regression",)),
-    "nonnegative": Stacker(lambda task, classes: LinearRegression(positive=True), tasks=("regression",)),
+    "log_pool": Stacker(shipped.log_pool),
+    "log_pool_10": Stacker(lambda shape: LogPool(shape.outputs, shrink=10.0)),
+    "logistic_stack": Stacker(shipped.logistic_stack),
+    "sharpened": Stacker(lambda shape: SharpenedPool(shape.outputs)),
+    "logistic_.001": Stacker(lambda shape: LogisticRegression(C=0.001, max_iter=500)),
+    "logistic_.01": Stacker(lambda shape: LogisticRegression(C=0.01, max_iter=500)),
+    "tree_stack": Stacker(shipped.tree_stack, beside=True, tasks=("classification", "regression"), min_rows=1_000),
+    "ridge": Stacker(lambda shape: RidgeCV(np.logspace(-1, 4, 11)), tasks=("regression",)),
+    "nonnegative": Stacker(lambda shape: LinearRegression(positive=True), tasks=("regression",)),
 }
 
 
@@ -135,7 +117,8 @@ def fit_stacker(row: Stacker, cell: StudyCell, learn: np.ndarray, train: np.ndar
     if row.beside:
         view, matrix = fit_view("ordinal", data.schema, take(data.X, train), data.y[train], task=data.task)
         known, ask = np.hstack([matrix, known]), np.hstack([view.transform(X), ask])
-    model = row.make(data.task, data.classes).fit(known, data.y[train])
+    shape = Shape(data.task, len(known), known.shape[1], data.classes, outputs=data.classes)
+    model = row.make(shape).fit(known, data.y[train])
     return predict_tensor(model, ask, data.classes)
 
 
@@ -213,7 +196,7 @@ def weights_of(cached: Cached, scheme: Scheme, oof: np.ndarray) -> np.ndarray:
 def tensors(cached: Cached, scheme: Scheme) -> tuple[list[str], np.ndarray, np.ndarray, set[str]]:
     """Names and predictions of both levels, and the rows of level 1 that level 2 reads."""
     names, oof, test = level_1(cached, scheme)
-    stackers = [s for s in scheme.level_2 if cached.cell.data.task in STACKERS[s].tasks]
+    stackers = [s for s in scheme.level_2 if STACKERS[s].suits(cached.cell.data)]
     if not stackers:
         return names, oof, test, set()
     read = np.arange(len(names))
@@ -259,6 +242,7 @@ def run_scheme(cached: Cached, scheme: Scheme) -> dict[str, Any]:
         "support": len(support),
         "weight_2": float(sum(a for name, a in zip(names, alpha) if name in STACKERS)),
         "seconds": spent(cached, [n for n in names if n not in STACKERS], needed),
+        "test_seconds": sum(cached.fitted[name].test_seconds for name in needed),
     }
 
 
@@ -336,8 +320,7 @@ def sklearn_stacking(cached: Cached, rows: tuple[str, ...]) -> dict[str, Any]:
 BASE: dict[str, dict[str, Any]] = {
     "classification": {
         "calibrate": "shrunk_50",
-        "level_2": ("log_pool", "logistic_stack"),
-        "reads": "support",
+        "level_2": ("log_pool", "logistic_stack", "tree_stack"),
         "rule": "guarded",
         "loss": "log",
     },
@@ -365,13 +348,15 @@ def schemes(task: str) -> list[tuple[str, Scheme]]:
     names = [name for name, row in STACKERS.items() if task in row.tasks]
     table += [("level 2", replace(base, name="none", level_2=()))]
     table += [("level 2", replace(base, name=name, level_2=(name,))) for name in names]
-    table += [("reads", replace(base, name="all of level 1", reads="all"))] if base.level_2 else []
+    table += [("reads", replace(base, name="those with weight", reads="support"))] if base.level_2 else []
     if task == "classification":
         table += [("calibrate", replace(base, name=how, calibrate=how)) for how in TEMPERATURES]
         table += [("calibrate", replace(base, name="specialists and blend", blend_temperature=True))]
         table += [("calibrate", replace(base, name="blend", calibrate="none", blend_temperature=True))]
-        both = ("log_pool", "logistic_stack")
-        table += [("level 2", replace(base, name=" and ".join(both), level_2=both))]
+        table += [
+            ("level 2", replace(base, name=f"without {name}", level_2=minus(base.level_2, name)))
+            for name in base.level_2
+        ]
         table += [("loss", replace(base, name=loss, loss=loss)) for loss in ("squared", "log")]
     return table
 

@@ -79,8 +79,10 @@ EXTRA_CLASSIFIERS = (
     row("svm",             "kernel",        rows.svm,            max_rows=10_000, reason=KERNEL_LIMIT, cost=10),
     flat("lightgbm",       "tree",          rows.lightgbm,       needs="ordinal", cost=15),
     flat("catboost_coarse", "tree",         rows.catboost_coarse, needs="native", cost=80, sparse=False),
-    row("log_pool",        "stacker",       rows.log_pool,       needs="predictions", level=2, reads="support", cost=1),
-    row("logistic_stack",  "stacker",       rows.logistic_stack, needs="predictions", level=2, reads="support", cost=1),
+    row("log_pool",        "stacker",       rows.log_pool,       needs="predictions", level=2, cost=1),
+    row("logistic_stack",  "stacker",       rows.logistic_stack, needs="predictions", level=2, cost=1),
+    flat("tree_stack",     "stacker",       rows.tree_stack,     needs="predictions+ordinal", level=2, cost=2,
+         min_rows=1_000, reason="trees on predictions need rows to tell whom to trust where"),
 )
 
 EXTRA_REGRESSORS = (
@@ -126,6 +128,7 @@ DEFAULT = {
         "dummy",
         "log_pool",
         "logistic_stack",  # better than the pool where labels are noisy
+        "tree_stack",
     ),
     "regression": (
         "ridge_cv",

@@ -98,6 +98,11 @@ def hist_gradient_boosting(shape: Shape):
     return make_pipeline(CapCategories(shape.categorical), boosting) if shape.categorical else boosting
 
 
+def column_share(shape: Shape, most: float = 1.0) -> float:
+    """How many of the columns boosting looks at: fewer where columns times classes are many, but at least 64."""
+    return min(most, max(500 / max(shape.columns * shape.classes, 1), 64 / max(shape.columns, 1)))
+
+
 def catboost(shape: Shape, borders: int | None = None):
     """The paper leaves bins and column sampling open: they follow the number of columns times classes.
 
@@ -106,7 +111,7 @@ def catboost(shape: Shape, borders: int | None = None):
     load = shape.columns * shape.classes
     settings: dict[str, Any] = {"border_count": 32 if load > 200 else borders}
     if load > 500:
-        settings["rsm"] = min(1.0, max(500 / load, 64 / shape.columns))
+        settings["rsm"] = column_share(shape)
     boosting = for_task(shape, CatBoostClassifier, CatBoostRegressor)(
         iterations=300,
         depth=6,
@@ -168,7 +173,7 @@ def lightgbm(shape: Shape):
         max_depth=6,
         learning_rate=0.1,
         max_bin=63,
-        colsample_bytree=0.6,
+        colsample_bytree=column_share(shape, most=0.6),
         subsample=0.8,
         subsample_freq=1,
         random_state=0,
@@ -247,6 +252,23 @@ def log_pool(shape: Shape):
 
 def logistic_stack(shape: Shape):
     return LogisticStack(shape.outputs)
+
+
+def tree_stack(shape: Shape):
+    """Few shallow trees on the table and the predictions: whom to trust may depend on where a row lies."""
+    return for_task(shape, LGBMClassifier, LGBMRegressor)(
+        n_estimators=100,
+        num_leaves=8,
+        learning_rate=0.05,
+        max_bin=63,
+        colsample_bytree=column_share(shape, most=0.5),
+        subsample=0.8,
+        subsample_freq=1,
+        reg_lambda=1.0,
+        random_state=0,
+        n_jobs=1,
+        verbose=-1,
+    )
 
 
 def dummy(shape: Shape):

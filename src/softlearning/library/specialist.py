@@ -58,8 +58,8 @@ class Specialist:
         The view of the table it reads: "native" (categories as codes, gaps kept), "ordinal" (no gaps), "scaled"
         (no gaps, standardised), "raw" (the table itself) or "auto". A row of level 2 reads "predictions", or
         "predictions+" and one of these.
-    max_rows, reason
-        Above so many rows it is left out, and why.
+    min_rows, max_rows, reason
+        Below or above so many rows it is left out, and why.
     piecewise_constant : bool
         Its prediction does not move under small changes of the input, so gradients do not reach it.
     cost : float
@@ -79,6 +79,7 @@ class Specialist:
     family: str
     make: Callable[[Shape], Any]
     needs: str = "scaled"
+    min_rows: int = 0
     max_rows: int | None = None
     reason: str = ""
     piecewise_constant: bool = False
