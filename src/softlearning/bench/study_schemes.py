@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.linear_model import LinearRegression, LogisticRegression, RidgeCV
+from sklearn.linear_model import LogisticRegression, RidgeCV
 from sklearn.metrics import roc_auc_score
 
 from softlearning.bench.fits import Fits, Fitted
@@ -96,7 +96,7 @@ STACKERS = {
     "logistic_.01": Stacker(lambda shape: LogisticRegression(C=0.01, max_iter=500)),
     "tree_stack": Stacker(shipped.tree_stack, beside=True, tasks=("classification", "regression"), min_rows=1_000),
     "ridge": Stacker(lambda shape: RidgeCV(np.logspace(-1, 4, 11)), tasks=("regression",)),
-    "nonnegative": Stacker(lambda shape: LinearRegression(positive=True), tasks=("regression",)),
+    "nonnegative_stack": Stacker(shipped.nonnegative_stack, tasks=("regression",)),
 }
 
 
@@ -317,6 +317,8 @@ def sklearn_stacking(cached: Cached, rows: tuple[str, ...]) -> dict[str, Any]:
 
 # -- the table of schemes ---------------------------------------------------------------------------------------------
 
+READS = {"all": "all of level 1", "support": "those with weight"}
+
 BASE: dict[str, dict[str, Any]] = {
     "classification": {
         "calibrate": "shrunk_50",
@@ -324,7 +326,7 @@ BASE: dict[str, dict[str, Any]] = {
         "rule": "guarded",
         "loss": "log",
     },
-    "regression": {"rule": "guarded"},
+    "regression": {"level_2": ("nonnegative_stack",), "reads": "support", "rule": "guarded"},
 }
 
 
@@ -348,7 +350,8 @@ def schemes(task: str) -> list[tuple[str, Scheme]]:
     names = [name for name, row in STACKERS.items() if task in row.tasks]
     table += [("level 2", replace(base, name="none", level_2=()))]
     table += [("level 2", replace(base, name=name, level_2=(name,))) for name in names]
-    table += [("reads", replace(base, name="those with weight", reads="support"))] if base.level_2 else []
+    reads = {"all": "support", "support": "all"}[base.reads]
+    table += [("reads", replace(base, name=READS[reads], reads=reads))]
     if task == "classification":
         table += [("calibrate", replace(base, name=how, calibrate=how)) for how in TEMPERATURES]
         table += [("calibrate", replace(base, name="specialists and blend", blend_temperature=True))]

@@ -98,6 +98,8 @@ EXTRA_REGRESSORS = (
     row("mlp_large_scaled", "neural",       partial(rows.scaled_target, make=rows.mlp, **LARGE_NETWORK),  cost=120),
     flat("lightgbm",       "tree",          rows.lightgbm,       needs="ordinal", cost=6),
     flat("catboost_coarse", "tree",         rows.catboost_coarse, needs="native", cost=20, sparse=False),
+    row("nonnegative_stack", "stacker",     rows.nonnegative_stack, needs="predictions", level=2, reads="support",
+        cost=0.2),
 )
 # fmt: on
 
@@ -147,6 +149,7 @@ DEFAULT = {
         "quadratic",
         "spline_ridge",
         "dummy",
+        "nonnegative_stack",  # reads what has weight: to refit the rest for it gains nothing more
     ),
 }
 

@@ -23,7 +23,16 @@ from sklearn.ensemble import (
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 from sklearn.kernel_approximation import Nystroem
-from sklearn.linear_model import ElasticNet, ElasticNetCV, Lasso, LassoCV, LogisticRegression, Ridge, RidgeCV
+from sklearn.linear_model import (
+    ElasticNet,
+    ElasticNetCV,
+    Lasso,
+    LassoCV,
+    LinearRegression,
+    LogisticRegression,
+    Ridge,
+    RidgeCV,
+)
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from sklearn.neural_network import MLPClassifier, MLPRegressor
@@ -252,6 +261,11 @@ def log_pool(shape: Shape):
 
 def logistic_stack(shape: Shape):
     return LogisticStack(shape.outputs)
+
+
+def nonnegative_stack(shape: Shape):
+    """Least squares with coefficients >= 0 and a constant: unlike weights they may undo what penalties shrank."""
+    return LinearRegression(positive=True)
 
 
 def tree_stack(shape: Shape):
