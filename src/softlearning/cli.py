@@ -229,9 +229,16 @@ def bench():
     metavar="SYSTEM=FOLDER",
     help="A foreign system and the environment that has it. Repeatable.",
 )
+@click.option(
+    "--external-seconds",
+    type=click.IntRange(min=1),
+    default=120,
+    show_default=True,
+    help="What a foreign system is told it has for one fit.",
+)
 @click.option("--fits", type=FOLDER, metavar="FOLDER", help="Keep what every specialist predicts: a kill loses less.")
 @click.pass_context
-def bench_run(context, suite, out, datasets, methods, seeds, jobs, external, fits):
+def bench_run(context, suite, out, datasets, methods, seeds, jobs, external, external_seconds, fits):
     """Run the cells (dataset, method, seed) that have no result yet."""
     with plain_errors(context):
         from softlearning.bench.run import run_suite
@@ -245,6 +252,7 @@ def bench_run(context, suite, out, datasets, methods, seeds, jobs, external, fit
             seeds=seeds,
             jobs=jobs,
             external=others,
+            external_seconds=external_seconds,
             fits=fits,
         )
         click.echo(f"Results: {results}")

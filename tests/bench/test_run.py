@@ -47,18 +47,18 @@ def test_results_do_not_hang_on_how_many_run_side_by_side(tmp_path):
 def test_only_what_is_missing_is_listed(tmp_path):
     path, row = tmp_path / "results.csv", dataset("C10")
     append(path, {"dataset": row.name, "method": "Random Forest", "fold": 0, "seed": 42, "status": "ok"})
-    jobs = list(missing_jobs([row], CHEAP, [42], path, {}))
+    jobs = list(missing_jobs([row], CHEAP, [42], path))
     assert [job.fold for job in jobs] == [0, 1, 2, 3, 4]
     assert [len(job.methods) for job in jobs] == [1, 2, 2, 2, 2]
 
 
 def test_more_seeds_are_more_jobs(tmp_path):
-    jobs = list(missing_jobs([dataset("C10")], CHEAP, range(42, 45), tmp_path / "results.csv", {}))
+    jobs = list(missing_jobs([dataset("C10")], CHEAP, range(42, 45), tmp_path / "results.csv"))
     assert len(jobs) == 3 * 5
 
 
 def test_the_speed_row_runs_on_one_fold(tmp_path):
-    jobs = list(missing_jobs([dataset("C10")], ["Deep MLP"], [42], tmp_path / "results.csv", {}))
+    jobs = list(missing_jobs([dataset("C10")], ["Deep MLP"], [42], tmp_path / "results.csv"))
     assert [job.fold for job in jobs] == [0]
 
 

@@ -22,9 +22,9 @@ TIME_LIMIT = 120  # seconds that a system is told it has for one fit
 GRACE = 10  # it may take so many times longer before it is ended
 
 
-def external_method(system: str, environment: str) -> Method:
+def external_method(system: str, environment: str, time_limit: int = TIME_LIMIT) -> Method:
     """The row of a foreign system; `environment` is a folder with bin/python in it."""
-    return Method(system, "external", partial(ask, system=system, environment=environment))
+    return Method(system, "external", partial(ask, system=system, environment=environment, time_limit=time_limit))
 
 
 def ask(shared: Specialists, system: str, environment: str, time_limit: int = TIME_LIMIT) -> Answer:

@@ -25,7 +25,7 @@ from typing import Any
 from threadpoolctl import threadpool_limits
 
 from softlearning.bench.datasets import DATASETS, Absent, Dataset, dataset
-from softlearning.bench.external import external_method
+from softlearning.bench.external import TIME_LIMIT, external_method
 from softlearning.bench.methods import LeftOut, Method, methods_for
 from softlearning.bench.results import append, finished
 from softlearning.bench.scoring import scores
@@ -44,7 +44,7 @@ class Job:
     fold: int
     seed: int
     methods: tuple[str, ...]
-    external: tuple[tuple[str, str], ...] = ()
+    foreign: tuple[Method, ...] = ()
     fits: Path | None = None
 
 
@@ -58,6 +58,7 @@ def run_suite(
     jobs: int | None = None,
     longest_first: bool = True,
     external: dict[str, str] | None = None,
+    external_seconds: int = TIME_LIMIT,
     fits: Path | None = None,
 ) -> Path:
     """Fill `out/results.csv` with the cells of a suite that it lacks, and return its path.
@@ -68,6 +69,7 @@ def run_suite(
     seeds : how many shufflings of the outer folds; the first is the paper's, 42.
     jobs : processes side by side, one thread each; the number of cores when None.
     external : name of a foreign system ("AutoGluon", "FLAML") -> the environment that has it.
+    external_seconds : what a foreign system is told it has for one fit.
     fits : a folder that keeps what every specialist predicts, so that a run that was killed loses only the fit it was
         at, and another combination of the same specialists costs seconds.
     """
@@ -76,29 +78,30 @@ def run_suite(
     out.mkdir(parents=True, exist_ok=True)
     path = out / "results.csv"
     rows = [dataset(name) for name in datasets] if datasets else list(DATASETS)
-    todo = list(missing_jobs(rows, methods, range(SEED, SEED + (seeds or 1)), path, external or {}, fits))
+    foreign = tuple(external_method(system, home, external_seconds) for system, home in (external or {}).items())
+    todo = list(missing_jobs(rows, methods, range(SEED, SEED + (seeds or 1)), path, foreign, fits))
     if longest_first:
         todo.sort(key=expected_cost, reverse=True)
     run_jobs(todo, path, jobs or len(os.sched_getaffinity(0)))
     return path
 
 
-def missing_jobs(rows, methods, seeds, path: Path, external: dict[str, str], fits=None) -> Iterator[Job]:
+def missing_jobs(rows, methods, seeds, path: Path, foreign: tuple[Method, ...] = (), fits=None) -> Iterator[Job]:
     """One job for each outer fold that lacks a result, with the methods it lacks."""
     done = finished(path)
     for row in rows:
-        wanted = chosen(methods, row.task, external)
+        wanted = chosen(methods, row.task, foreign)
         for seed in seeds:
             for fold in range(FOLDS):
                 lacking = [m.name for m in wanted if fold < m.folds and (row.name, m.name, fold, seed) not in done]
                 if lacking:
-                    yield Job(row.name, fold, seed, tuple(lacking), tuple(external.items()), fits)
+                    yield Job(row.name, fold, seed, tuple(lacking), foreign, fits)
 
 
-def chosen(names: Sequence[str] | None, task: str, external: dict[str, str]) -> list[Method]:
+def chosen(names: Sequence[str] | None, task: str, foreign: Sequence[Method]) -> list[Method]:
     """The rows of these names, in the order of the table; all when there are no names."""
-    rows = [*methods_for(task), *(external_method(system, home) for system, home in external.items())]
-    known = {row.name for t in ("classification", "regression") for row in methods_for(t)} | set(external)
+    rows = [*methods_for(task), *foreign]
+    known = {row.name for t in ("classification", "regression") for row in (*methods_for(t), *foreign)}
     for name in names or ():
         if name not in known:
             raise ValueError(f"no method is called {name!r}; {nearest(name, sorted(known))}")
@@ -193,7 +196,7 @@ def end_with_parent() -> None:
 
 def lines(job: Job) -> Iterator[dict[str, object]]:
     row = dataset(job.dataset)
-    wanted = [m for m in chosen(None, row.task, dict(job.external)) if m.name in job.methods]
+    wanted = chosen(job.methods, row.task, job.foreign)
     try:
         name = cell_name(job.dataset, job.fold, job.seed)
         part = outer_fold(row, row.table(), job.fold, job.seed)
