@@ -14,7 +14,18 @@ from sklearn.preprocessing import StandardScaler
 
 from softlearning import SoftClassifier
 from softlearning.bench.study import MODEL_SEED, cached_whole, fit_cell, open_cell
-from softlearning.bench.study_report import DEFAULT, PICKED, STACKING, axis_table, fill, goals_table, log_ratios
+from softlearning.bench.study_report import (
+    DEFAULT,
+    PICKED,
+    SCALED,
+    STACKING,
+    axis_table,
+    fill,
+    goals_table,
+    log_ratios,
+    scaling_table,
+    unseen_table,
+)
 from softlearning.bench.study_schemes import Scheme, measures, open_cached, run_scheme, sklearn_stacking
 from softlearning.bench.study_sets import SETS, StudySet
 from softlearning.library import every_row
@@ -128,6 +139,23 @@ def test_goals_are_reached_or_missed_by_their_figures():
     assert goals["measured"].tolist()[0] == "1.111"
     assert goals["measured"].tolist()[5] == "worst -0.0200 (a)"
     assert goals["reached"].tolist() == ["no", "no", "no", "yes", "yes", "no", "yes"]
+
+
+def test_tables_that_had_no_part_in_the_choice_are_shown_by_themselves():
+    schemes = results().assign(dataset=lambda t: t.dataset.replace("b", "mc5_20k"))
+    table = unseen_table(schemes, "classification").set_index("scheme")
+    assert table.loc[PICKED, "loss ratio"] == pytest.approx(2.0)
+    assert table.loc[PICKED, "tables / cells"] == "1 / 2"
+
+
+def test_a_scaled_target_is_held_against_the_plain_one_on_the_same_cells():
+    lines = [
+        {"dataset": "a", "seed": seed, "task": "regression", "specialist": name, "score": score, "folds_seconds": 1.0}
+        for seed, name, score in ((0, "svr", 0.5), (0, "svr_rbf", 0.1), (1, "svr", 0.9))
+    ]
+    lines += [{**lines[0], "specialist": name} for pair in list(SCALED.items())[:2] for name in pair]
+    table = scaling_table(pd.DataFrame(lines).assign(refit_seconds=1.0)).set_index("specialist")
+    assert table.loc["svr_rbf"].tolist() == [0.1, 0.5, 2.0, 2.0, "1 of 1"]
 
 
 def test_filling_a_page_replaces_what_was_there():
