@@ -5,7 +5,7 @@ import re
 import pandas as pd
 import pytest
 
-from softlearning.bench.report import markdown_table, over_seeds, page, report_suite
+from softlearning.bench.report import markdown_table, over_seeds, page, report_suite, what_ran, where_time_goes
 from softlearning.bench.summary import summarise
 from tests.bench.fake import fake_cells
 
@@ -69,6 +69,21 @@ def test_a_run_of_one_method_has_a_page():
     titles = [section.title for section in page(summarise(cells[cells["method"] == "CatBoost"]), [])]
     assert titles[0] == "What was run"
     assert "Goals of this project" not in titles
+
+
+def test_a_dataset_with_fewer_folds_is_named():
+    few = fake_cells(["A02_wine", "C10_tiny_regression"])
+    cells = pd.concat([few[few["fold"] == 0].assign(fold=fold) for fold in range(5)], ignore_index=True)
+    assert "fewer" not in what_ran(summarise(cells)).text
+    short = cells[(cells["dataset"] != "A02_wine") | (cells["fold"] < 3)]
+    assert "but fewer on: A02_wine 3." in what_ran(summarise(short)).text
+
+
+def test_the_time_of_the_ten_methods_counts_shared_fits_once():
+    cells = fake_cells(["A02_wine", "C10_tiny_regression"]).assign(fit_seconds=60.0)
+    section = where_time_goes(summarise(cells))
+    assert section.text.startswith("The paper's ten methods share the fits of Soft Learning: 40 minutes")
+    assert section.table["all ten"].tolist() == [20.0, 20.0]
 
 
 def test_a_markdown_table_has_a_line_a_row():

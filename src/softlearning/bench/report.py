@@ -17,6 +17,7 @@ from softlearning.bench.claims import goals, ledger
 from softlearning.bench.datasets import DATASETS
 from softlearning.bench.figures import FIGURES, draw_all
 from softlearning.bench.results import read
+from softlearning.bench.shared import FOLDS
 from softlearning.bench.significance import breakdown, friedman, holm, places, wilcoxon, win_tie_loss
 from softlearning.bench.summary import CHANGES, COMBINERS, FIELD, OURS, SOFT, TOLERANCE, Summary, summarise
 
@@ -51,7 +52,8 @@ def page(summary: Summary, drawn: list[str]) -> list[Section]:
     parts = [what_ran(summary), own_goals(summary), standing(summary, FIELD, "The paper's ten methods and ours")]
     parts += [against(summary), by_group(summary), what_changes_add(summary)]
     parts += [standing(summary, (OURS, SOFT, *COMBINERS), "Combinations of the same specialists, and ours")]
-    parts += [over_seeds(summary), spent(summary), drawings(drawn), claims(summary), not_run(summary)]
+    parts += [over_seeds(summary), spent(summary), where_time_goes(summary)]
+    parts += [drawings(drawn), claims(summary), not_run(summary)]
     return [part for part in parts if part is not None]
 
 
@@ -64,8 +66,11 @@ def what_ran(summary: Summary) -> Section:
     text = (
         f"{len(good)} cells on {good['dataset'].nunique()} of {len(DATASETS)} datasets, seeds {_range(good['seed'])}. "
     )
-    text += "Scores are accuracy or R2, means over five outer folds. " + "; ".join(sorted(set(good["versions"])))
-    return Section("What was run", text)
+    text += "Scores are accuracy or R2, means over five outer folds"
+    folds = good[good["method"] == SOFT].groupby("dataset")["fold"].nunique()
+    fewer = [f"{name} {count}" for name, count in folds.items() if count < FOLDS]
+    text += f", but fewer on: {', '.join(fewer)}. " if fewer else ". "
+    return Section("What was run", text + "; ".join(sorted(set(good["versions"]))))
 
 
 def own_goals(summary: Summary) -> Section | None:
@@ -163,6 +168,21 @@ def spent(summary: Summary) -> Section:
     seconds.columns = [f"{what.split('_')[0]} s, {how}" for what, how in seconds.columns]
     text = "One core. A combiner pays for its whole library, so the sums of methods that share fits count them again."
     return Section("Seconds", text, seconds.round(2).reset_index())
+
+
+def where_time_goes(summary: Summary) -> Section | None:
+    """Minutes of the paper's ten methods by dataset, the longest first."""
+    if not {SOFT, "Gradient Boosting", "Random Forest", "NeuroSym"} <= set(summary.scores.columns):
+        return None
+    minutes = summary.ten_methods_seconds() / 60
+    minutes["all ten"] = minutes.sum(axis=1)
+    total = minutes["all ten"].sum()
+    minutes["share of the suite"] = minutes["all ten"] / total
+    longest = minutes.sort_values("all ten", ascending=False).head(10).round(2).reset_index()
+    text = (
+        f"The paper's ten methods share the fits of Soft Learning: {total:.0f} minutes of one core for five folds of "
+    )
+    return Section("Where the time goes", f"{text}{len(minutes)} datasets. The ten longest, in minutes:", longest)
 
 
 def drawings(drawn: list[str]) -> Section:
