@@ -242,7 +242,7 @@ def quadratic(shape: Shape):
     """
     squares = PolynomialFeatures(2, include_bias=False)
     linear = penalised(shape, C=0.1)
-    if shape.rows * shape.classes > 100_000:
+    if shape.rows * shape.classes > 70_000:
         linear.set_params(max_iter=200)
     return make_pipeline(*few_columns(shape, 40), squares, linear)
 
