@@ -1,5 +1,7 @@
 """A library is a table of rows: the paper's, a user's own, and what `+`, `-` and `[names]` make of them."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sklearn.ensemble import RandomForestClassifier
@@ -20,8 +22,10 @@ def test_the_papers_libraries_have_15_and_16_rows_of_six_families():
     assert {s.family for s in classifiers("paper")} == {s.family for s in regressors("paper")} == families
 
 
+@pytest.mark.parametrize("size", [(300, 10), (10, 1), (10**6, 30), (320, 4096)], ids=str)
 @pytest.mark.parametrize("shape", [CLASSIFICATION, REGRESSION], ids=lambda shape: shape.task)
-def test_every_row_makes_an_estimator(shape):
+def test_every_row_makes_an_estimator_at_any_size(shape, size):
+    shape = replace(shape, rows=size[0], columns=size[1])
     assert all(hasattr(specialist.make(shape), "fit") for specialist in every_row(shape.task))
 
 
@@ -140,3 +144,8 @@ def test_a_users_estimator_is_cloned_each_time():
     assert row.make(CLASSIFICATION) is not own
     assert isinstance(row.make(CLASSIFICATION), LogisticRegression)
     assert np.isclose(row.make(CLASSIFICATION).C, own.C)
+
+
+def test_quadratic_features_stop_early_on_many_rows_and_classes():
+    assert make.quadratic(Shape("classification", 10_000, 20, 7))[-1].max_iter == 1000
+    assert make.quadratic(Shape("classification", 10_667, 54, 7))[-1].max_iter == 200

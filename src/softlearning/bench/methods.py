@@ -171,10 +171,9 @@ def member(shared: Specialists, name: str | dict[str, str]) -> Answer:
     return Answer(fitted.test, fitted.refit_seconds, fitted.test_seconds, note=note)
 
 
-def alone(shared: Specialists, make: Callable[[Part], BaseEstimator]) -> Answer:
+def alone(shared: Specialists, make: Callable[[Part], BaseEstimator], note=lambda part: "") -> Answer:
     """A model that no library has."""
-    answer = fit_alone(shared.part, make)
-    return replace(answer, note=bins_note(shared.part)) if make is gradient_boosting else answer
+    return replace(fit_alone(shared.part, make), note=note(shared.part))
 
 
 def fit_alone(part: Part, make: Callable[[Part], BaseEstimator]) -> Answer:
@@ -252,7 +251,7 @@ METHODS = (
     Method("Soft Learning",          "paper",    partial(weighted, rule="slsqp", refit_all=True)),
     Method("CatBoost",               "paper",    partial(member, name="catboost")),
     Method("Tuned MLP",              "paper",    partial(member, name="mlp_large")),
-    Method("Gradient Boosting",      "paper",    partial(alone, make=gradient_boosting)),
+    Method("Gradient Boosting",      "paper",    partial(alone, make=gradient_boosting, note=bins_note)),
     Method("Random Forest",          "paper",    partial(alone, make=random_forest)),
     Method("KAN-like",               "paper",    partial(member, name=SPLINE)),
     Method("NeuroSym",               "paper",    partial(alone, make=neuro_symbolic)),

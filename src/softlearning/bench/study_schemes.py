@@ -320,21 +320,22 @@ def sklearn_stacking(cached: Cached, rows: tuple[str, ...]) -> dict[str, Any]:
 READS = {"all": "all of level 1", "support": "those with weight"}
 
 BASE: dict[str, dict[str, Any]] = {
-    "classification": {
-        "calibrate": "shrunk_50",
-        "level_2": ("log_pool", "logistic_stack", "tree_stack"),
-        "rule": "guarded",
-        "loss": "log",
-    },
-    "regression": {"level_2": ("nonnegative_stack",), "reads": "support", "rule": "guarded"},
+    "classification": {"calibrate": "shrunk_50", "rule": "guarded", "loss": "log"},
+    "regression": {"rule": "guarded"},
 }
+
+
+def default_scheme(task: str) -> Scheme:
+    """The default as a scheme: its rows of both levels, and what its stackers read."""
+    library = named("default", task)
+    reads = "support" if any(s.reads == "support" for s in library) else "all"
+    return Scheme("default", library.level(1).names, level_2=library.level(2).names, reads=reads, **BASE[task])
 
 
 def schemes(task: str) -> list[tuple[str, Scheme]]:
     """(axis, scheme) pairs: the default, and along each axis one thing changed."""
-    default = tuple(s.name for s in named("default", task).level(1))
-    every = every_row(task).level(1).names
-    base = Scheme("default", default, **BASE[task])
+    base, every = default_scheme(task), every_row(task).level(1).names
+    default = base.rows
     judged = replace(base, guard=-np.inf)  # judged against its best specialist, and kept whatever the verdict
     paper = Scheme("paper", tuple(PAPER[task].names), guard=-np.inf)
     table = [("method", judged), ("method", paper)]

@@ -53,8 +53,8 @@ def for_task(shape: Shape, classifier, regressor):
     return classifier if shape.task == "classification" else regressor
 
 
-def logistic(shape: Shape, C: float = 1.0):
-    return LogisticRegression(C=C, max_iter=1000, tol=1e-4)
+def logistic(shape: Shape, C: float = 1.0, max_iter: int = 1000):
+    return LogisticRegression(C=C, max_iter=max_iter, tol=1e-4)
 
 
 def ridge(shape: Shape, alpha: float = 1.0):
@@ -223,9 +223,9 @@ def qda(shape: Shape):
     return make_pipeline(*few_columns(shape, 100), gaussians)
 
 
-def penalised(shape: Shape, C: float):
+def penalised(shape: Shape, C: float, max_iter: int = 1000):
     """Logistic regression, or ridge with its penalty chosen by leave-one-out."""
-    return logistic(shape, C=C) if shape.task == "classification" else RidgeCV(np.logspace(-3, 4, 15))
+    return logistic(shape, C, max_iter) if shape.task == "classification" else RidgeCV(np.logspace(-3, 4, 15))
 
 
 def nystroem(shape: Shape):
@@ -241,9 +241,7 @@ def quadratic(shape: Shape):
     together, and the blend is none the better for it.
     """
     squares = PolynomialFeatures(2, include_bias=False)
-    linear = penalised(shape, C=0.1)
-    if shape.rows * shape.classes > 70_000:
-        linear.set_params(max_iter=200)
+    linear = penalised(shape, C=0.1, max_iter=1000 if shape.rows * shape.classes <= 70_000 else 200)
     return make_pipeline(*few_columns(shape, 40), squares, linear)
 
 
