@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
-from sklearn.datasets import load_iris
+from sklearn.datasets import load_iris, load_wine
 from sklearn.ensemble import StackingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import RepeatedStratifiedKFold, StratifiedKFold, train_test_split
@@ -109,6 +109,13 @@ def test_measures_of_a_perfect_prediction():
 
 def test_every_table_of_the_study_has_a_name_of_its_own():
     assert len({s.name for s in SETS}) == len(SETS)
+
+
+def test_a_column_of_a_table_makes_a_regression_of_the_others():
+    wine = next(s for s in SETS if s.name == "wine_alcohol")
+    X, y = wine.load(0)
+    whole = load_wine().data
+    np.testing.assert_array_equal(np.column_stack([y, X]), whole)
 
 
 def results():

@@ -22,7 +22,7 @@ from softlearning.calibration import apply_temperature, fit_temperature
 from softlearning.crossfit import Data, admitted
 from softlearning.fitting import predict_tensor, stacker_features, take
 from softlearning.folds import fold_of_row
-from softlearning.library import PAPER, Shape, every_row, named
+from softlearning.library import PAPER, TREE_STACK, Shape, every_row, named
 from softlearning.library import rows as shipped
 from softlearning.library.stackers import LogPool, SharpenedPool
 from softlearning.prepare import fit_view
@@ -87,6 +87,7 @@ class Stacker:
         return data.task in self.tasks and data.rows >= self.min_rows
 
 
+BOTH = ("classification", "regression")
 STACKERS = {
     "log_pool": Stacker(shipped.log_pool),
     "log_pool_10": Stacker(lambda shape: LogPool(shape.outputs, shrink=10.0)),
@@ -94,8 +95,9 @@ STACKERS = {
     "sharpened": Stacker(lambda shape: SharpenedPool(shape.outputs)),
     "logistic_.001": Stacker(lambda shape: LogisticRegression(C=0.001, max_iter=500)),
     "logistic_.01": Stacker(lambda shape: LogisticRegression(C=0.01, max_iter=500)),
-    "tree_stack": Stacker(shipped.tree_stack, beside=True, tasks=("classification", "regression"), min_rows=1_000),
+    "tree_stack": Stacker(TREE_STACK.make, beside=True, tasks=BOTH, min_rows=TREE_STACK.min_rows),
     "ridge": Stacker(lambda shape: RidgeCV(np.logspace(-1, 4, 11)), tasks=("regression",)),
+    "signed_stack": Stacker(shipped.signed_stack, tasks=("regression",)),
     "nonnegative_stack": Stacker(shipped.nonnegative_stack, tasks=("regression",)),
 }
 
@@ -351,16 +353,13 @@ def schemes(task: str) -> list[tuple[str, Scheme]]:
     names = [name for name, row in STACKERS.items() if task in row.tasks]
     table += [("level 2", replace(base, name="none", level_2=()))]
     table += [("level 2", replace(base, name=name, level_2=(name,))) for name in names]
+    table += [("level 2", replace(base, name=f"without {s}", level_2=minus(base.level_2, s))) for s in base.level_2]
     reads = {"all": "support", "support": "all"}[base.reads]
     table += [("reads", replace(base, name=READS[reads], reads=reads))]
     if task == "classification":
         table += [("calibrate", replace(base, name=how, calibrate=how)) for how in TEMPERATURES]
         table += [("calibrate", replace(base, name="specialists and blend", blend_temperature=True))]
         table += [("calibrate", replace(base, name="blend", calibrate="none", blend_temperature=True))]
-        table += [
-            ("level 2", replace(base, name=f"without {name}", level_2=minus(base.level_2, name)))
-            for name in base.level_2
-        ]
         table += [("loss", replace(base, name=loss, loss=loss)) for loss in ("squared", "log")]
     return table
 

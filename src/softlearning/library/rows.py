@@ -43,7 +43,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from softlearning.library.learners import CapCategories, CodesToFrame, PlattSVC, ScaledTarget
 from softlearning.library.specialist import Shape
-from softlearning.library.stackers import LogisticStack, LogPool
+from softlearning.library.stackers import LogisticStack, LogPool, SignedStack
 
 SMALL = 2_000  # rows up to which the paper grows 100 trees, and above which 200
 
@@ -273,6 +273,10 @@ def logistic_stack(shape: Shape):
 def nonnegative_stack(shape: Shape):
     """Least squares with coefficients >= 0 and a constant: unlike weights they may undo what penalties shrank."""
     return LinearRegression(positive=True)
+
+
+def signed_stack(shape: Shape):
+    return SignedStack()
 
 
 def tree_stack(shape: Shape):

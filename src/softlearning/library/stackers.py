@@ -1,6 +1,6 @@
 """Specialists of level 2: they read the out-of-fold predictions of level 1 and may do what a convex sum cannot.
 
-Their columns are the logarithms of calibrated probabilities, specialist by specialist: (n, K C).
+Their columns are the logarithms of calibrated probabilities, specialist by specialist: (n, K C); or (n, K) numbers.
 """
 
 from __future__ import annotations
@@ -8,12 +8,14 @@ from __future__ import annotations
 import numpy as np
 from scipy.optimize import minimize
 from scipy.special import log_softmax, softmax
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.linear_model import LogisticRegression
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.linear_model import LogisticRegression, RidgeCV
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from softlearning.calibration import apply_temperature, fit_temperature
 from softlearning.weights import solve_weights
+
+PENALTIES = np.logspace(-2, 4, 13)  # of a ridge regression whose target has variance 1
 
 
 class Pool(ClassifierMixin, BaseEstimator):
@@ -122,3 +124,33 @@ class SharpenedPool(Pool):
 
     def _pool(self, L):
         return apply_temperature(np.einsum("nkc,k->nc", softmax(L, axis=2), self.weights_), self.temperature_)
+
+
+class SignedStack(RegressorMixin, BaseEstimator):
+    """Ridge regression on predicted numbers: it may subtract what specialists share, and undo what penalties shrank.
+
+    Parameters
+    ----------
+    slack : float
+        Predictions are held to the range of the target, widened on either side by so many times its length: a
+        specialist that runs off the scale on one row would ruin a sum whose weights are not held to the simplex.
+    """
+
+    def __init__(self, slack=1.0):
+        self.slack = slack
+
+    def fit(self, X, y, sample_weight=None):
+        X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
+        beyond = self.slack * np.ptp(y)
+        self.low_, self.high_ = float(y.min() - beyond), float(y.max() + beyond)
+        self.unit_ = float(y.std()) or 1.0
+        self.regression_ = RidgeCV(PENALTIES).fit(self._held(X), y / self.unit_, sample_weight)
+        return self
+
+    def predict(self, X):
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=np.float64, reset=False)
+        return self.unit_ * self.regression_.predict(self._held(X))
+
+    def _held(self, X):
+        return np.clip(X, self.low_, self.high_) / self.unit_
