@@ -5,7 +5,15 @@ import re
 import pandas as pd
 import pytest
 
-from softlearning.bench.report import markdown_table, over_seeds, page, report_suite, what_ran, where_time_goes
+from softlearning.bench.report import (
+    foreign,
+    markdown_table,
+    over_seeds,
+    page,
+    report_suite,
+    what_ran,
+    where_time_goes,
+)
 from softlearning.bench.summary import summarise
 from tests.bench.fake import fake_cells
 
@@ -62,6 +70,20 @@ def test_many_seeds_get_a_section_of_their_own():
     more = pd.concat([cells, cells.assign(seed=43)], ignore_index=True)
     section = over_seeds(summarise(more))
     assert section.table["standard deviation over seeds"].eq(0).all()
+
+
+def test_a_foreign_system_is_shown_beside_ours_where_it_ran():
+    cells = fake_cells(["A02_wine", "C10_tiny_regression"])
+    assert foreign(summarise(cells)) is None
+    ours = cells["method"] == "softlearning"
+    cells.loc[ours & (cells["dataset"] == "A02_wine"), "log_loss"] = 0.2
+    theirs = cells[ours & (cells["dataset"] == "A02_wine")].assign(
+        method="FLAML", log_loss=0.1, reason="flaml 2, told 9 s"
+    )
+    section = foreign(summarise(pd.concat([cells, theirs], ignore_index=True)))
+    assert section.table["dataset"].tolist() == ["A02_wine"]
+    assert section.table["FLAML"][0].endswith(" / 0.1")
+    assert "flaml 2, told 9 s. Least loss: softlearning 0, FLAML 1 of 1 datasets" in section.text
 
 
 def test_a_run_of_one_method_has_a_page():

@@ -52,7 +52,7 @@ def page(summary: Summary, drawn: list[str]) -> list[Section]:
     parts = [what_ran(summary), own_goals(summary), standing(summary, FIELD, "The paper's ten methods and ours")]
     parts += [against(summary), by_group(summary), what_changes_add(summary)]
     parts += [standing(summary, (OURS, SOFT, *COMBINERS), "Combinations of the same specialists, and ours")]
-    parts += [over_seeds(summary), spent(summary), where_time_goes(summary)]
+    parts += [foreign(summary), over_seeds(summary), spent(summary), where_time_goes(summary)]
     parts += [drawings(drawn), claims(summary), not_run(summary)]
     return [part for part in parts if part is not None]
 
@@ -145,6 +145,20 @@ def what_changes_add(summary: Summary) -> Section | None:
         lines.append(line | {"better-level-worse": f"{record.wins}-{record.ties}-{record.losses}"})
     text = "From the paper's method to our defaults: the exact solve, temperatures, the guard, the library."
     return Section("What each change adds", text, pd.DataFrame(lines))
+
+
+def foreign(summary: Summary) -> Section | None:
+    """Foreign systems beside ours: score, and log loss or RMSE, of the datasets that all of them ran on."""
+    scores = summary.complete((OURS, *summary.foreign))
+    if not summary.foreign or OURS not in scores.columns or scores.empty:
+        return None
+    losses = summary.losses.loc[scores.index, scores.columns]
+    lines = scores.map("{:.4f} / ".format) + losses.map("{:.4g}".format)
+    first = losses.idxmin(axis=1).value_counts()
+    said = summary.cells.loc[summary.cells["method"].isin(summary.foreign), "reason"].str.split(";").str[0].unique()
+    text = f"Score / log loss or RMSE. Foreign systems use all cores: {'; '.join(sorted(said))}. Least loss: "
+    text += ", ".join(f"{name} {first.get(name, 0)}" for name in scores.columns)
+    return Section("Foreign systems", f"{text} of {len(scores)} datasets.", lines.reset_index(names="dataset"))
 
 
 def over_seeds(summary: Summary) -> Section | None:

@@ -43,12 +43,23 @@ class Summary:
         return table.reindex([row.name for row in DATASETS if row.name in table.index])
 
     @cached_property
+    def losses(self) -> pd.DataFrame:
+        """The same of log loss, or of RMSE in regression."""
+        return score_table(self.cells.assign(loss=self.cells["log_loss"].fillna(self.cells["rmse"])), "loss", self.seed)
+
+    @cached_property
     def paper(self) -> pd.DataFrame:
         return paper_results()
 
     def methods(self, names: Sequence[str] = FIELD) -> list[str]:
         """Of these, the ones that ran at all, in the given order."""
         return [name for name in names if name in self.scores.columns]
+
+    @property
+    def foreign(self) -> list[str]:
+        """Systems that ran from an environment of their own."""
+        own = {*FIELD, *(m.name for m in METHODS)}
+        return [m for m in self.scores.columns if m not in own and not m.startswith("specialist ")]
 
     def complete(self, names: Sequence[str] = FIELD) -> pd.DataFrame:
         """Scores of the datasets on which all of these methods have a value: what ranks may be taken of."""
