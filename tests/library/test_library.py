@@ -73,6 +73,13 @@ def test_a_class_of_very_few_rows_gets_no_covariance():
     assert not isinstance(make.qda(Shape("classification", 30, 3, 3, rarest=5)), GaussianNB)
 
 
+def test_qda_bears_a_column_that_hardly_moves_within_a_class(rng):
+    X, y = rng.normal(size=(200, 3)), np.arange(200) % 2
+    X[y == 1, 2] = 1e-3 * rng.normal(size=100)
+    model = make.qda(Shape("classification", 200, 3, 2, rarest=100)).fit(X, y)
+    assert model.score(X, y) > 0.9
+
+
 def test_neighbours_are_never_more_than_the_rows():
     assert make.knn(Shape("classification", 3, 2, 2, 1), k=5).n_neighbors == 3
 
