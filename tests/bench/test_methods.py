@@ -12,6 +12,7 @@ from softlearning.bench.methods import (
     METHODS,
     LeftOut,
     TreeBeside,
+    bins_note,
     deep_network,
     fit_alone,
     gradient_boosting,
@@ -162,6 +163,8 @@ def part_of(rows, columns, classes):
 def test_a_wide_table_with_many_classes_says_what_catboost_was_set_to():
     assert "32 borders and 0.02 of the columns" in settings_note(part_of(320, 4096, 40))
     assert "histogram boosting with 32 bins" in settings_note(part_of(320, 4096, 40))
+    assert bins_note(part_of(4800, 500, 10)) == "histogram boosting with 32 bins"
+    assert bins_note(part_of(2400, 200, 4)) == ""
     assert "32 borders and 1.00 of the columns" in settings_note(part_of(4_000, 50, 5))
     assert settings_note(part_of(4_000, 40, 5)) == ""
 
