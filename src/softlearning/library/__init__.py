@@ -161,7 +161,7 @@ DEFAULT = {
         "quadratic",
         "spline_ridge",
         "dummy",
-        "signed_stack",  # subtracts what specialists share, 1 to 2 % of the loss on houses; nothing on generated tables
+        "signed_stack",  # subtracts what specialists share: up to 2 % of the loss on real tables
         "tree_stack",
     ),
 }
