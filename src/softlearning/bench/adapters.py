@@ -13,13 +13,14 @@ import numpy as np
 
 
 def autogluon(X, y, task, seconds, seed):
-    """TabularPredictor with its default preset; the label column is called y."""
+    """TabularPredictor with its default preset, told to mind the log loss or RMSE; the label column is called y."""
     import pandas as pd
     from autogluon.tabular import TabularPredictor
 
     name = lambda table: pd.DataFrame(table, columns=[f"x{j}" for j in range(table.shape[1])])
     kind = {"classification": "binary" if len(np.unique(y)) == 2 else "multiclass", "regression": "regression"}[task]
-    predictor = TabularPredictor(label="y", problem_type=kind, verbosity=0)
+    metric = "log_loss" if task == "classification" else "root_mean_squared_error"
+    predictor = TabularPredictor(label="y", problem_type=kind, eval_metric=metric, verbosity=0)
     predictor.fit(name(X).assign(y=y), time_limit=seconds)
     if task == "regression":
         return lambda table: predictor.predict(name(table)).to_numpy()
