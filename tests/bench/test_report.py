@@ -72,6 +72,14 @@ def test_many_seeds_get_a_section_of_their_own():
     assert section.table["standard deviation over seeds"].eq(0).all()
 
 
+def test_seeds_are_compared_on_the_datasets_that_have_them_all():
+    cells = fake_cells(["A02_wine", "B18_tiny_100", "C10_tiny_regression"])
+    few = cells[cells["dataset"] != "B18_tiny_100"].assign(seed=43)
+    section = over_seeds(summarise(pd.concat([cells, few], ignore_index=True)))
+    assert section.text == "2 shufflings of the outer folds of A02_wine, C10_tiny_regression."
+    assert section.table["standard deviation over seeds"].eq(0).all()
+
+
 def test_a_foreign_system_is_shown_beside_ours_where_it_ran():
     cells = fake_cells(["A02_wine", "C10_tiny_regression"])
     assert foreign(summarise(cells)) is None

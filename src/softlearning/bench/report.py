@@ -162,16 +162,17 @@ def foreign(summary: Summary) -> Section | None:
 
 
 def over_seeds(summary: Summary) -> Section | None:
-    """Mean rank of each method under every seed of the outer folds."""
+    """Mean rank of each method under every seed of the outer folds, on the datasets that have all seeds."""
     seeds = sorted(summary.cells["seed"].unique())
     tables = [Summary(summary.cells, int(seed)).complete() for seed in seeds]
-    tables = [table for table in tables if table.shape[1] > 2 and len(table) > 1]
-    if len(tables) < 2:
+    common = sorted(set.intersection(*(set(table.index) for table in tables)))
+    if len(seeds) < 2 or len(common) < 2 or min(table.shape[1] for table in tables) < 3:
         return None
-    rank = pd.DataFrame([dict(zip(table.columns, friedman(table).mean_ranks)) for table in tables])
+    rank = pd.DataFrame([dict(zip(table.columns, friedman(table.loc[common]).mean_ranks)) for table in tables])
     lines = pd.DataFrame({"method": rank.columns, "mean rank": rank.mean().round(2).to_numpy()})
     lines["standard deviation over seeds"] = rank.std().round(2).to_numpy()
-    return Section("Over seeds", f"{len(tables)} shufflings of the outer folds.", lines.sort_values("mean rank"))
+    text = f"{len(seeds)} shufflings of the outer folds of {', '.join(common)}."
+    return Section("Over seeds", text, lines.sort_values("mean rank"))
 
 
 def spent(summary: Summary) -> Section:
