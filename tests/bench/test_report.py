@@ -11,6 +11,7 @@ from softlearning.bench.report import (
     over_seeds,
     page,
     report_suite,
+    spent,
     what_ran,
     where_time_goes,
 )
@@ -70,6 +71,7 @@ def test_many_seeds_get_a_section_of_their_own():
     more = pd.concat([cells, cells.assign(seed=43)], ignore_index=True)
     section = over_seeds(summarise(more))
     assert section.table["standard deviation over seeds"].eq(0).all()
+    assert "but the section Over seeds is of seed 42" in what_ran(summarise(more)).text
 
 
 def test_seeds_are_compared_on_the_datasets_that_have_them_all():
@@ -91,6 +93,7 @@ def test_a_foreign_system_is_shown_beside_ours_where_it_ran():
     section = foreign(summarise(pd.concat([cells, theirs], ignore_index=True)))
     assert section.table["dataset"].tolist() == ["A02_wine"]
     assert section.table["FLAML"][0].endswith(" / 0.1")
+    assert "seconds of the clock" in spent(summarise(pd.concat([cells, theirs]))).text
     assert "flaml 2, told 9 s. Least loss: softlearning 0, FLAML 1 of 1 datasets" in section.text
 
 

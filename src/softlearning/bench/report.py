@@ -70,6 +70,7 @@ def what_ran(summary: Summary) -> Section:
     folds = good[good["method"] == SOFT].groupby("dataset")["fold"].nunique()
     fewer = [f"{name} {count}" for name, count in folds.items() if count < FOLDS]
     text += f", but fewer on: {', '.join(fewer)}. " if fewer else ". "
+    text += f"Everything but the section Over seeds is of seed {summary.seed}. " if good["seed"].nunique() > 1 else ""
     return Section("What was run", text + "; ".join(sorted(set(good["versions"]))))
 
 
@@ -182,6 +183,7 @@ def spent(summary: Summary) -> Section:
     seconds = good.groupby("method", sort=False)[["fit_seconds", "predict_seconds"]].agg(["median", "max", "sum"])
     seconds.columns = [f"{what.split('_')[0]} s, {how}" for what, how in seconds.columns]
     text = "One core. A combiner pays for its whole library, so the sums of methods that share fits count them again."
+    text += " Foreign systems: seconds of the clock on all cores." if summary.foreign else ""
     return Section("Seconds", text, seconds.round(2).reset_index())
 
 
