@@ -19,7 +19,7 @@ PENALTIES = np.logspace(-2, 4, 13)  # of a ridge regression whose target has var
 
 
 class Pool(ClassifierMixin, BaseEstimator):
-    """What the two pools share: reading the columns as a tensor, and predicting by the most probable class.
+    """What stackers of probabilities share: reading the columns as a tensor, and predicting by the most probable class.
 
     Parameters
     ----------
