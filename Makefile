@@ -7,11 +7,11 @@ MADE := .venv/.made
 
 install: $(MADE)
 
-$(MADE): pyproject.toml
+$(MADE): pyproject.toml benchmarks/pyproject.toml
 	$(PYTHON) -c 'import sys; assert sys.version_info >= (3, 11), "Python 3.11 or newer is needed: make PYTHON=python3.12"'
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
-	$(BIN)/python -m pip install --quiet --editable ".[arrow,polars,serve,attack,bench]" --group dev
+	$(BIN)/python -m pip install --quiet --editable ".[arrow,polars,serve]" --editable "benchmarks[attack]" --group dev
 	touch $(MADE)
 
 demo: $(MADE)
@@ -24,8 +24,8 @@ slow: $(MADE)
 	SOFTLEARNING_CAMPAIGNS=benchmarks/results/campaigns.jsonl $(BIN)/python -m pytest -n 2 --dist worksteal -m slow --timeout 7200
 
 lint: $(MADE)
-	$(BIN)/ruff check src tests
-	$(BIN)/ruff format --check src tests
+	$(BIN)/ruff check src tests benchmarks
+	$(BIN)/ruff format --check src tests benchmarks
 
 types: $(MADE)
 	$(BIN)/mypy

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from softlearning.cli import main
-from softlearning.outputs import FORMULA_STARTS, guarded, whole_file, write_csv
+from softlearning.data.outputs import FORMULA_STARTS, guarded, whole_file, write_csv
 from tests.report.payloads import PAYLOADS
 
 FEW = "logistic,naive_bayes"

@@ -11,7 +11,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from softlearning import SoftClassifier, SoftRegressor, Specialist
-from softlearning.library import rows
+from softlearning.library import recipes as rows
 
 WEIGHTS = "folds are drawn over rows, so a row of weight 2 is not the same as the row twice; see the tests below"
 

@@ -18,8 +18,9 @@ from sklearn.svm import LinearSVC
 
 import softlearning
 from softlearning import Library, SoftClassifier, SoftRegressor, Specialist
-from softlearning.blend import predict_members
-from softlearning.library import classifiers, regressors, rows
+from softlearning.library import classifiers, regressors
+from softlearning.library import recipes as rows
+from softlearning.method.ensemble import predict_members
 
 QUICK = ["logistic", "knn_5", "decision_tree", "naive_bayes"]
 QUICK_REGRESSION = ["ridge", "knn_5", "decision_tree"]
@@ -86,14 +87,14 @@ def test_weights_minimise_the_log_loss_beside_a_stacker_and_the_squared_loss_els
     X, y = cancer
     pool = ["logistic", "naive_bayes", "log_pool"]
     models = [SoftClassifier(pool), SoftClassifier(pool, calibrate=False), SoftClassifier(pool[:2])]
-    assert [m.fit(X, y)._learned.solution.loss for m in models] == ["log", "squared", "squared"]
+    assert [m.fit(X, y).record_.solution.loss for m in models] == ["log", "squared", "squared"]
 
 
 def test_a_stacker_that_reads_the_support_reads_only_what_earns_weight(cancer):
     (pool,) = classifiers()["log_pool"]
     frugal = classifiers()["logistic", "naive_bayes", "dummy"] + replace(pool, reads="support")
     model = SoftClassifier(frugal).fit(*cancer)
-    (pool,) = model._learned.crossed.library.level(2)
+    (pool,) = model.record_.crossed.library.level(2)
     assert "logistic" in pool.reads
     assert "dummy" not in pool.reads
 
@@ -520,9 +521,9 @@ def test_public_names():
 def test_a_stacker_hands_its_weight_down_to_those_whose_disagreement_is_heard():
     X, y = make_classification(400, 8, n_informative=5, random_state=3)
     model = SoftClassifier(["logistic", "naive_bayes", "knn_15", "decision_tree", "log_pool"]).fit(X[:300], y[:300])
-    learned = model._learned
+    learned = model.record_
     all_to_the_stacker = (np.array(learned.crossed.library.names) == "log_pool").astype(float)
-    model._learned = replace(learned, solution=replace(learned.solution, weights=all_to_the_stacker))
+    model.record_ = replace(learned, solution=replace(learned.solution, weights=all_to_the_stacker))
     read = learned.team.reads["log_pool"]
     f = model.predict_proba(X[300:])
     members = predict_members(learned.team, read, X[300:])

@@ -1,9 +1,10 @@
-"""The layers of the package: a module imports only from its own layer or the ones before it.
+"""The folders are the layers: a room imports only from the rooms before it, and never what another room keeps private.
 
-Imports inside a function do not count: by them `save` and `report` of an estimator reach the outer ring when called.
+Imports inside functions and names of modules in strings count as well.
 """
 
 import ast
+import re
 import sys
 from pathlib import Path
 
@@ -13,79 +14,90 @@ import softlearning
 
 ROOT = Path(softlearning.__file__).parent
 
-MATHEMATICS = {
+ROOMS = (
     "weights",
-    "calibration",
-    "insight.disagreement",
-    "insight.selective",
-    "insight.conformal",
-    "insight.diversity",
-    "insight.explain",
-    "insight.robustness",
-    "insight.guarantees",
-    "bench.significance",
-}
-WORDS = {"", "messages", "insight"}
-DATA = {"tables", "cells", "containers", "reading", "prepare", "folds", "library"}
-WORK = {
-    "callbacks",
-    "learned",
-    "threads",
+    "uncertainty",
+    "data",
+    "library",
     "execution",
-    "tasks",
-    "carriers",
-    "crew",
-    "office",
-    "sharing",
-    "fingerprint",
-    "store",
-    "budget",
-    "progress",
-    "fitting",
-    "crossfit",
-    "blend",
-}
-ESTIMATORS = {"estimators", *(f"insight.{name}" for name in ("evaluation", "scoring", "attacks", "cells", "gradients"))}
-LAYERS = [MATHEMATICS | WORDS, DATA, WORK, ESTIMATORS]
-OUTER = len(LAYERS)
+    "method",
+    "storage",
+    "report",
+    "estimators",
+    "evaluation",
+    "demo",
+    "serve",
+    "cli",
+    "__main__",
+)
+MATHEMATICS = ("weights", "uncertainty")
+
+
+def room(module: str) -> str:
+    return module.split(".")[1] if "." in module else ""
 
 
 def modules():
     for path in sorted(ROOT.rglob("*.py")):
-        parts = path.relative_to(ROOT).with_suffix("").parts
+        parts = path.relative_to(ROOT.parent).with_suffix("").parts
         yield ".".join(parts[:-1] if parts[-1] == "__init__" else parts), path
 
 
-def layer(module: str) -> int:
-    """The number of the layer of a module, or of the package it lies in."""
-    for number, names in enumerate(LAYERS):
-        if module in names or module.split(".")[0] in names & DATA:
-            return number
-    return OUTER
+MODULES = dict(modules())
 
 
-def top_level_imports(path: Path):
-    for node in ast.parse(path.read_text()).body:
+def imports(tree: ast.AST):
+    """(module, name) of every import, wherever it stands; name is None where the whole module is imported."""
+    for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
+            yield from ((alias.name, None) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{path}: relative import"
-            yield node.module
-            if node.module == "softlearning":
-                yield from (f"softlearning.{alias.name}" for alias in node.names)
+            assert node.level == 0, "relative import"
+            yield from ((node.module, alias.name) for alias in node.names)
 
 
-@pytest.mark.parametrize(("module", "path"), list(modules()), ids=lambda v: v if isinstance(v, str) else "")
-def test_a_module_imports_only_from_its_own_layer_or_before(module, path):
-    for name in top_level_imports(path):
-        if name.startswith("softlearning."):
-            imported = name.removeprefix("softlearning.")
-            assert layer(imported) <= layer(module), f"{module} imports {imported}, which stands above it"
+def named_in_strings(tree: ast.AST):
+    """Modules of ours that a string names, as lists of what to import do."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value in MODULES:
+            yield node.value
 
 
-@pytest.mark.parametrize("module", sorted(MATHEMATICS))
+def reached(tree: ast.AST):
+    for module, name in imports(tree):
+        if module == "softlearning" and name is not None and f"softlearning.{name}" in MODULES:
+            yield f"softlearning.{name}"
+        elif module.startswith("softlearning."):
+            yield module
+    yield from named_in_strings(tree)
+
+
+@pytest.mark.parametrize("module", [m for m in MODULES if m != "softlearning"])
+def test_a_room_imports_only_from_itself_or_the_rooms_before_it(module):
+    for other in reached(ast.parse(MODULES[module].read_text(encoding="utf-8"))):
+        assert ROOMS.index(room(other)) <= ROOMS.index(room(module)), f"{module} imports {other}, a later room"
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_no_room_imports_a_private_name_of_another(module):
+    for other, name in imports(ast.parse(MODULES[module].read_text(encoding="utf-8"))):
+        if other.startswith("softlearning") and room(other) != room(module):
+            assert not (name or "").startswith("_") or name == "__version__", f"{module} imports {other}.{name}"
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_no_room_reads_a_private_attribute_of_what_another_room_made(module):
+    """Underscored attributes are read of `self` and `cls` alone, or where this very file writes them."""
+    text = MODULES[module].read_text(encoding="utf-8")
+    own = set(re.findall(r"(?:def|class) (_[a-z]\w*)", text)) | set(re.findall(r"self\.(_[a-z]\w*)", text))
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Attribute) and re.match(r"_[a-z]", node.attr):
+            of_self = isinstance(node.value, ast.Name) and node.value.id in ("self", "cls")
+            assert of_self or node.attr in own, f"{module}:{node.lineno} reads {node.attr}"
+
+
+@pytest.mark.parametrize("module", [m for m in MODULES if room(m) in MATHEMATICS])
 def test_mathematics_needs_numpy_and_scipy_alone(module):
-    path = ROOT / (module.replace(".", "/") + ".py")
     allowed = {"numpy", "scipy", "softlearning"} | set(sys.stdlib_module_names)
-    outside = {name.split(".")[0] for name in top_level_imports(path)} - allowed
+    outside = {name.split(".")[0] for name, _ in imports(ast.parse(MODULES[module].read_text()))} - allowed
     assert not outside

@@ -20,8 +20,8 @@ pytest.importorskip("fastapi")
 from hypothesis import HealthCheck, given, seed, settings  # noqa: E402
 
 from softlearning import SoftClassifier, SoftRegressor  # noqa: E402
-from softlearning.persistence import save  # noqa: E402
 from softlearning.serve import Limits, make_app  # noqa: E402
+from softlearning.storage import save  # noqa: E402
 
 LIMITS = Limits(bytes=200_000, rows=50, text=1_000, seconds=5.0)
 GOOD = {"age": 41.5, "town": "Riga", "member": True, "since": "2024-05-01", "id": 7}

@@ -16,7 +16,7 @@ FORBIDDEN = {
 }
 UNPICKLING = {"pickle.loads", "cloudpickle.loads", "multiprocessing.reduction.ForkingPickler.loads"}
 BETWEEN_OUR_PROCESSES = {"office"}  # bytes that one process of a program hands to another
-OWN_FOLDER = {"store"}  # the folder of checkpoints is for its owner alone, and holds what this program wrote
+OWN_FOLDER = {"checkpoint"}  # the folder of checkpoints is for its owner alone, and holds what this program wrote
 
 
 def modules():
@@ -95,7 +95,7 @@ def test_the_list_of_classes_is_exact_and_can_be_imported():
     """Every name of the list is a class of an installed package, and none is a pattern."""
     from importlib import import_module
 
-    from softlearning.persistence.allowed import FUNCTIONS, LOSSES, OBJECTS
+    from softlearning.storage.allowed import FUNCTIONS, LOSSES, OBJECTS
 
     for name in sorted(OBJECTS | LOSSES | FUNCTIONS):
         module, _, attribute = name.rpartition(".")
@@ -109,7 +109,7 @@ def test_every_own_estimator_is_on_the_list():
     from sklearn.base import BaseEstimator
 
     from softlearning.library import learners, stackers
-    from softlearning.persistence.allowed import OBJECTS
+    from softlearning.storage.allowed import OBJECTS
 
     for module in (learners, stackers):
         for name, found in inspect.getmembers(module, inspect.isclass):

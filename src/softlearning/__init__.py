@@ -30,8 +30,8 @@ _HOME = {
     "SoftRegressor": "softlearning.estimators",
     "Specialist": "softlearning.library",
     "Library": "softlearning.library",
-    "load": "softlearning.persistence",
-    "evaluate": "softlearning.insight.evaluation",
+    "load": "softlearning.storage",
+    "evaluate": "softlearning.evaluation",
 }
 __all__ = list(_HOME)
 

@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +21,28 @@ FILE = click.Path(dir_okay=False, path_type=Path)
 FOLDER = click.Path(file_okay=False, path_type=Path)
 TASKS = ("auto", "classification", "regression")
 UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
+PLUGINS = "softlearning.commands"  # entry points of packages that add a command
+ADDED = {"bench": "softlearning-bench (folder benchmarks/ of the sources)"}  # known commands of other packages
 USER_ERRORS = (ValueError, TypeError, OSError, ImportError, MemoryError)
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+class Commands(click.Group):
+    """The commands here, and those that other installed packages add under the entry point `softlearning.commands`."""
+
+    def list_commands(self, context: click.Context) -> list[str]:
+        return sorted({*super().list_commands(context), *ADDED, *(e.name for e in entry_points(group=PLUGINS))})
+
+    def get_command(self, context: click.Context, name: str) -> click.Command | None:
+        if found := super().get_command(context, name):
+            return found
+        for entry in entry_points(group=PLUGINS, name=name):
+            return entry.load()
+        if name in ADDED:
+            raise click.ClickException(f"`softlearning {name}` needs the package {ADDED[name]}, which is not installed")
+        return None
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(__version__, prog_name="softlearning")
 @click.option("--traceback", is_flag=True, help="On an error show where in the code it arose.")
 @click.pass_context
@@ -62,7 +81,7 @@ def main(context: click.Context, traceback: bool) -> None:
 def fit(context, table, target, out, page, library, time_limit, memory_limit, jobs, task, kinds, group, weight,
         checkpoint, seed):  # fmt: skip
     """Learn from TABLE (csv, parquet, feather or arrow) and save the model."""
-    told = dict(_pair(text, "COLUMN=KIND, such as zip=category", "--kind") for text in kinds)
+    told = dict(pair(text, "COLUMN=KIND, such as zip=category", "--kind") for text in kinds)
     settings = {
         "library": _library(library),
         "time_limit": time_limit,
@@ -112,19 +131,19 @@ def _command() -> str:
 
 def _print_understood(X, kinds: dict[str, str], target: str) -> None:
     """Before the work, so that a wrong guess is seen while there is time to stop."""
-    from softlearning.tables import describe, understand
+    from softlearning.data.schema import describe, understand
 
     click.echo(f"{describe(understand(X, kinds))}\n{target}\n")
 
 
 def _print_model(summary: dict[str, Any]) -> None:
-    from softlearning import console
+    from softlearning.report import console
 
     click.echo("\n".join(console.model(summary)) + "\n")
 
 
 def _save(model, path: Path) -> None:
-    from softlearning.persistence import save
+    from softlearning.storage import save
 
     save(model, path)
     click.echo(f"Model:  {path} ({_size(path)})")
@@ -154,8 +173,8 @@ def _size(path: Path) -> str:
 @click.pass_context
 def predict(context, model, table, out, coverage):
     """Predict the rows of TABLE: prediction, a probability a class or an interval, disagreement."""
-    from softlearning.answers import Answers
-    from softlearning.outputs import write_csv
+    from softlearning.data.outputs import write_csv
+    from softlearning.method.answers import Answers
 
     _check_outputs(out)
     with plain_errors(context):
@@ -180,14 +199,14 @@ def report(context, model, out):
 def _load(path: Path):
     """The model in a file; a path that is not there is the user's mistake, not a damaged file."""
     _check_there(path)
-    from softlearning.persistence import load
+    from softlearning.storage import load
 
     return load(path)
 
 
 def _known_columns(model, frame):
     """The columns that the model knows, so that a target or a note in the table does no harm."""
-    known = {column.name for column in model._learned.data.schema.columns}
+    known = {column.name for column in model.record_.data.schema.columns}
     shown = [name for name in frame.columns if str(name) in known]
     return frame[shown] if known else frame
 
@@ -206,67 +225,6 @@ def demo(context, out, jobs):
     with plain_errors(context):
         out.mkdir(parents=True, exist_ok=True)
         run_demo(out, jobs)
-
-
-# -- bench ------------------------------------------------------------------------------------------------------------
-
-
-@main.group()
-def bench():
-    """Measure softlearning and its rivals."""
-
-
-@bench.command("run")
-@click.option("--suite", default="paper", show_default=True)
-@click.option("--out", required=True, type=FOLDER, metavar="FOLDER", help="Results; a second run resumes.")
-@click.option("--datasets", metavar="NAMES", help="Only these, with commas.")
-@click.option("--methods", metavar="NAMES", help="Only these, with commas.")
-@click.option("--seeds", type=click.IntRange(min=1), metavar="N", help="Shufflings of every dataset.")
-@click.option("--jobs", type=click.IntRange(min=1), help="Processes side by side; all cores when not given.")
-@click.option(
-    "--external",
-    multiple=True,
-    metavar="SYSTEM=FOLDER",
-    help="A foreign system and the environment that has it. Repeatable.",
-)
-@click.option(
-    "--external-seconds",
-    type=click.IntRange(min=1),
-    default=120,
-    show_default=True,
-    help="What a foreign system is told it has for one fit.",
-)
-@click.option("--fits", type=FOLDER, metavar="FOLDER", help="Keep what every specialist predicts: a kill loses less.")
-@click.pass_context
-def bench_run(context, suite, out, datasets, methods, seeds, jobs, external, external_seconds, fits):
-    """Run the cells (dataset, method, seed) that have no result yet."""
-    with plain_errors(context):
-        from softlearning.bench.run import run_suite
-
-        others = dict(_pair(text, "SYSTEM=FOLDER", "--external") for text in external)
-        results = run_suite(
-            suite,
-            out,
-            datasets=_names(datasets),
-            methods=_names(methods),
-            seeds=seeds,
-            jobs=jobs,
-            external=others,
-            external_seconds=external_seconds,
-            fits=fits,
-        )
-        click.echo(f"Results: {results}")
-
-
-@bench.command("report")
-@click.argument("folder", type=FOLDER)
-@click.pass_context
-def bench_report(context, folder):
-    """Tables, ranks and figures from the results in FOLDER."""
-    with plain_errors(context):
-        from softlearning.bench.report import report_suite
-
-        click.echo(f"Report: {report_suite(folder)}")
 
 
 # -- serve ------------------------------------------------------------------------------------------------------------
@@ -290,7 +248,7 @@ def serve(context, model, host, port):
 # -- what the user typed ----------------------------------------------------------------------------------------------
 
 
-def _pair(text: str, form: str, option: str) -> tuple[str, str]:
+def pair(text: str, form: str, option: str) -> tuple[str, str]:
     """What stands before and behind the last equals sign."""
     name, _, value = text.rpartition("=")
     if not name or not value:
@@ -299,11 +257,11 @@ def _pair(text: str, form: str, option: str) -> tuple[str, str]:
 
 
 def _library(text: str) -> str | list[str]:
-    names = _names(text) or []
+    names = name_list(text) or []
     return names[0] if len(names) == 1 and names[0] in ("default", "paper", "fast") else names
 
 
-def _names(text: str | None) -> list[str] | None:
+def name_list(text: str | None) -> list[str] | None:
     return None if text is None else [name.strip() for name in text.split(",") if name.strip()]
 
 
@@ -339,7 +297,7 @@ def _check_there(path: Path) -> None:
 
 def _read(path: Path):
     _check_there(path)
-    from softlearning.tables import read_table
+    from softlearning.data.schema import read_table
 
     return read_table(path)
 
@@ -379,7 +337,7 @@ def _task(y, asked: str) -> tuple[str, str]:
     """The task, and why where it was guessed."""
     if asked != "auto":
         return asked, ""
-    from softlearning.tables import guess_task
+    from softlearning.data.schema import guess_task
 
     guess = guess_task(y)
     return guess.task, f" (guessed from {guess.reason}; --task overrules)"

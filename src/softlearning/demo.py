@@ -13,12 +13,11 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.metrics import log_loss
 from sklearn.model_selection import train_test_split
 
-from softlearning import console
+from softlearning.data.schema import describe, understand
 from softlearning.estimators import SoftClassifier
-from softlearning.persistence import save
-from softlearning.report import write_page
+from softlearning.report import console, write_page
 from softlearning.report.summarise import summarise_model
-from softlearning.tables import describe, understand
+from softlearning.storage import save
 
 LIBRARY = (
     *("logistic", "logistic_strong", "knn_15", "random_forest", "extra_trees", "hist_gradient_boosting"),

@@ -21,20 +21,20 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from softlearning.blend import fold_team, predict_members, refit, with_fold_models
-from softlearning.callbacks import telling
-from softlearning.crossfit import CrossFit, Data, Resources, cross_fit
+from softlearning.data.schema import admit, describe, is_table, understand
 from softlearning.execution import cores
-from softlearning.folds import make_folds
-from softlearning.insight.conformal import calibrate_interval, calibrate_set, fit_scale, interval, predict_set
-from softlearning.insight.disagreement import blend, disagreement, entropy, max_probability_doubt
-from softlearning.insight.selective import threshold_for_coverage, threshold_for_risk
-from softlearning.learned import Learned, failure_table, honest_blend, judge, leaderboard
+from softlearning.execution.callbacks import telling
+from softlearning.execution.checkpoint import Store
+from softlearning.execution.progress import watching
+from softlearning.execution.threads import one_thread
 from softlearning.library import Library, as_rows, every_row, resolve
-from softlearning.progress import watching
-from softlearning.store import Store
-from softlearning.tables import admit, describe, is_table, understand
-from softlearning.threads import one_thread
+from softlearning.method.crossfit import CrossFit, Data, Resources, cross_fit
+from softlearning.method.ensemble import fold_team, predict_members, refit, with_fold_models
+from softlearning.method.folds import make_folds
+from softlearning.method.record import Learned, failure_table, honest_blend, judge, leaderboard
+from softlearning.uncertainty.conformal import calibrate_interval, calibrate_set, fit_scale, interval, predict_set
+from softlearning.uncertainty.disagreement import blend, disagreement, entropy, max_probability_doubt
+from softlearning.uncertainty.selective import threshold_for_coverage, threshold_for_risk
 from softlearning.weights import Solution, solve_weights
 
 LOSSES = ("squared", "log")
@@ -119,7 +119,7 @@ class SoftLearning(CallbackSupportMixin, BaseEstimator):
 
     def _keep(self, learned: Learned):
         """The learned attributes, all derived from one record."""
-        self._learned = learned
+        self.record_ = learned
         self.weights_ = learned.weights()
         self.certificate_ = learned.certificate()
         verdict = judge(learned, self._rule_used(), learned.solution.loss)
@@ -134,39 +134,39 @@ class SoftLearning(CallbackSupportMixin, BaseEstimator):
     @property
     def family_weights_(self) -> pd.Series:
         """Weight of each algorithmic family, largest first."""
-        family = {s.name: s.family for s in self._learned.crossed.library}
+        family = {s.name: s.family for s in self.record_.crossed.library}
         return self.weights_.groupby(family).sum().sort_values(ascending=False).rename_axis("family")
 
     @property
     def oof_(self) -> np.ndarray:
         """Out-of-fold predictions (n, K, C) in the order of `weights_`; NaN on rows that no fold held out."""
-        crossed = self._learned.crossed
+        crossed = self.record_.crossed
         return crossed.oof[:, crossed.columns(self.weights_.index)]
 
     @property
     def folds_(self) -> list:
         """The (train, test) rows of each fold."""
-        return self._learned.crossed.splits
+        return self.record_.crossed.splits
 
     @property
     def specialists_(self) -> dict:
         """The fitted specialists that carry weight, by name; a list of models, one a fold, with `refit=False`."""
-        models = {name: [m.model for m in self._learned.team.members[name]] for name in self._learned.support()}
+        models = {name: [m.model for m in self.record_.team.members[name]] for name in self.record_.support()}
         return {name: found[0] if self.refit else found for name, found in models.items()}
 
     @property
     def temperatures_(self) -> pd.Series:
         """The temperature of each specialist: above 1 it was too bold, below 1 too timid."""
-        crossed = self._learned.crossed
+        crossed = self.record_.crossed
         return pd.Series(crossed.temperature, index=list(crossed.library.names), name="temperature")
 
     @property
     def table_(self) -> str:
         """What was understood of the table, in words."""
-        return describe(self._learned.data.schema)
+        return describe(self.record_.data.schema)
 
     def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "_learned")
+        return hasattr(self, "record_")
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -179,19 +179,19 @@ class SoftLearning(CallbackSupportMixin, BaseEstimator):
     def _tensor(self, X) -> tuple[np.ndarray, np.ndarray]:
         """Predictions (n, K', C) of the specialists with weight, and these weights."""
         check_is_fitted(self)
-        return self._predict_named(self._learned.support(), X), self._learned.support_weights()
+        return self._predict_named(self.record_.support(), X), self.record_.support_weights()
 
     def _predict_named(self, names: list[str], X) -> np.ndarray:
         table = self._admit(X)
         if not table.shape[0]:
-            return np.empty((0, len(names), self._learned.team.classes))
+            return np.empty((0, len(names), self.record_.team.classes))
         with one_thread:
-            return predict_members(self._learned.team, names, table, cores(self.n_jobs))
+            return predict_members(self.record_.team, names, table, cores(self.n_jobs))
 
     def _with_doubt(self, X) -> tuple[np.ndarray, np.ndarray]:
         """The blend (n, C), and how far the specialists that it hears, also through a stacker, lie from it (n,)."""
         check_is_fitted(self)
-        learned = self._learned
+        learned = self.record_
         weights, heard = learned.solution.weights, learned.heard(learned.solution.weights)
         used = (weights > 0) | (heard > 0)
         names = [name for name, use in zip(learned.crossed.library.names, used) if use]
@@ -219,7 +219,7 @@ class SoftLearning(CallbackSupportMixin, BaseEstimator):
 
     def save(self, path) -> None:
         """Write the model to one file, without pickle; `softlearning.load` reads it back."""
-        from softlearning.persistence import save
+        from softlearning.storage import save
 
         check_is_fitted(self)
         save(self, path)
@@ -241,14 +241,14 @@ class SoftLearning(CallbackSupportMixin, BaseEstimator):
         check_is_fitted(self)
         model = clone(self).set_params(rule=rule or self.rule, loss=loss or self.loss)
         model._check_parameters()
-        return model._continue(self, self._learned.library, self._learned.crossed, X, y)
+        return model._continue(self, self.record_.library, self.record_.crossed, X, y)
 
     def drop(self, names, X=None, y=None):
         """A new model without the named specialists, the weights solved over the rest."""
         check_is_fitted(self)
         names = [names] if isinstance(names, str) else list(names)
-        library = self._learned.library - names
-        rest = self._learned.crossed.without(names)
+        library = self.record_.library - names
+        rest = self.record_.crossed.without(names)
         if not rest.library:
             raise ValueError("nothing would be left: the model has no other specialist that finished")
         return clone(self).set_params(library=library, rule=self._rule_used())._continue(self, library, rest, X, y)
@@ -256,8 +256,8 @@ class SoftLearning(CallbackSupportMixin, BaseEstimator):
     def expand(self, specialists, X, y):
         """A new model with a larger library on the same training data and folds; only the new is fitted."""
         check_is_fitted(self)
-        library = self._learned.library + as_rows(specialists, named=every_row(self._task))
-        known = self._learned.crossed.without([], stackers=bool(library.level(2)))
+        library = self.record_.library + as_rows(specialists, named=every_row(self._task))
+        known = self.record_.crossed.without([], stackers=bool(library.level(2)))
         return clone(self).set_params(library=library, rule=self._rule_used())._continue(self, library, known, X, y)
 
     def _continue(self, earlier: SoftLearning, library: Library, known: CrossFit, X, y):
@@ -270,16 +270,16 @@ class SoftLearning(CallbackSupportMixin, BaseEstimator):
         solution = None if missing else self._solve(known, data)
         if solution is not None and self.refit:
             chosen = [name for name, w in zip(known.library.names, solution.weights) if w > 0]
-            missing = [name for name in chosen if name not in earlier._learned.team.members]
+            missing = [name for name in chosen if name not in earlier.record_.team.members]
         if missing and data.X is None:
             raise ValueError(f"{', '.join(missing)} would have to be fitted: pass the training data, X= and y=")
-        team = earlier._learned.team.without_readers(known.library) if self.refit else None
+        team = earlier.record_.team.without_readers(known.library) if self.refit else None
         with one_thread:
             return self._learn(library, data, known.splits, self._resources(time.monotonic()), known=known, team=team)
 
     def _same_data(self, X, y) -> Data:
         """The training data given again, refused where they are others; without them the target alone."""
-        data = self._learned.data
+        data = self.record_.data
         if X is None:
             return data
         table = self._admit(X)
@@ -347,15 +347,15 @@ class SoftLearning(CallbackSupportMixin, BaseEstimator):
 
     def _forget(self):
         learned = [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]
-        for name in (*learned, "_learned", "_schema", "_mixed"):
+        for name in (*learned, "record_", "_schema", "_mixed"):
             self.__dict__.pop(name, None)
 
     def _warn_of_failures(self):
-        failures = self._learned.crossed.failures
+        failures = self.record_.crossed.failures
         lost = sorted({f.specialist for f in failures})
         if lost:
             warnings.warn(
-                f"{len(lost)} of {len(self._learned.library)} specialists failed and are left out "
+                f"{len(lost)} of {len(self.record_.library)} specialists failed and are left out "
                 f"({', '.join(lost)}); the first error is {failures[0].error.splitlines()[0]!r}; see failures_",
                 UserWarning,
                 stacklevel=5,
@@ -492,13 +492,13 @@ class SoftClassifier(ClassifierMixin, SoftLearning):
             What is compared with the threshold.
         """
         p, here = self._with_doubt(X)
-        probability, V = honest_blend(self._learned, self._rule_used(), self._learned.solution.loss)
+        probability, V = honest_blend(self.record_, self._rule_used(), self.record_.solution.loss)
         measure = doubt_measure(doubt)
         known = measure(probability, V)
         if risk is None:
             threshold = threshold_for_coverage(known, coverage)
         else:
-            wrong = probability.argmax(axis=1) != self._learned.rows_target().argmax(axis=1)
+            wrong = probability.argmax(axis=1) != self.record_.rows_target().argmax(axis=1)
             threshold = threshold_for_risk(known, wrong, risk, delta=1 - confidence).threshold
         return self.classes_[p.argmax(axis=1)], measure(p, here) <= threshold
 
@@ -507,9 +507,9 @@ class SoftClassifier(ClassifierMixin, SoftLearning):
 
         With `per_class` the coverage holds within each class, at the price of larger sets.
         """
-        probability, _ = honest_blend(self._learned, self._rule_used(), self._learned.solution.loss)
-        label = self._learned.rows_target().argmax(axis=1)
-        weight = self._learned.rows_weight()
+        probability, _ = honest_blend(self.record_, self._rule_used(), self.record_.solution.loss)
+        label = self.record_.rows_target().argmax(axis=1)
+        weight = self.record_.rows_weight()
         quantile = calibrate_set(probability, label, coverage, per_class=per_class, sample_weight=weight)
         return predict_set(self.predict_proba(X), quantile)
 
@@ -603,14 +603,14 @@ class SoftRegressor(RegressorMixin, SoftLearning):
     def predict_selective(self, X, coverage=0.9):
         """Predictions, and which of them to believe: the share `coverage` with the least disagreement."""
         f, doubt = self._with_doubt(X)
-        _, V = honest_blend(self._learned, self._rule_used(), self._learned.solution.loss)
+        _, V = honest_blend(self.record_, self._rule_used(), self.record_.solution.loss)
         return f[:, 0], doubt <= threshold_for_coverage(V, coverage)
 
     def predict_interval(self, X, coverage=0.9) -> tuple[np.ndarray, np.ndarray]:
         """Low and high, each (n,): wider where the specialists disagree, as far as that told errors before."""
         f, doubt = self._with_doubt(X)
-        mean, V = honest_blend(self._learned, self._rule_used(), self._learned.solution.loss)
-        y, weight = self._learned.rows_target()[:, 0], self._learned.rows_weight()
+        mean, V = honest_blend(self.record_, self._rule_used(), self.record_.solution.loss)
+        y, weight = self.record_.rows_target()[:, 0], self.record_.rows_weight()
         scale = fit_scale(y - mean[:, 0], V)
         quantile = calibrate_interval(mean[:, 0], y, scale(V), coverage, sample_weight=weight)
         return interval(f[:, 0], scale(doubt), quantile)

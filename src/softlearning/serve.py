@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from softlearning.answers import Answers, Reply
-from softlearning.tables import KINDS, NUMBERS, Column, Schema
+from softlearning.data.schema import KINDS, NUMBERS, Column, Schema
+from softlearning.method.answers import Answers, Reply
 
 try:
     import uvicorn
@@ -153,7 +153,7 @@ class Gate:
 
     def __init__(self, model, limits: Limits):
         self.model, self.limits = model, limits
-        self.schema: Schema = model._learned.data.schema
+        self.schema: Schema = model.record_.data.schema
         names = getattr(model, "feature_names_in_", self.schema.names)
         self.columns = self.schema.columns or tuple(Column(str(name), "numeric") for name in names)
         self.known = {column.name for column in self.columns}

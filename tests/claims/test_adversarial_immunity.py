@@ -20,11 +20,11 @@ from sklearn.model_selection import train_test_split
 from sklearn.neighbors import KNeighborsClassifier
 
 from softlearning.estimators import SoftClassifier
-from softlearning.insight.attacks import attack_report, black_box_distances, certify, targets_of
-from softlearning.insight.cells import specialist_radius
-from softlearning.insight.disagreement import blend
-from softlearning.insight.gradients import outputs, pull_back
-from softlearning.insight.robustness import stable_rows, theorem_condition
+from softlearning.uncertainty.disagreement import blend
+from softlearning_bench.audit.attacks import attack_report, black_box_distances, certify, targets_of
+from softlearning_bench.audit.cells import specialist_radius
+from softlearning_bench.audit.gradients import outputs, pull_back
+from softlearning_bench.audit.robustness import stable_rows, theorem_condition
 from tests.claims.places import RESULTS
 
 VERDICT = "fails as stated"

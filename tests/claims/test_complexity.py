@@ -15,7 +15,7 @@ from sklearn.datasets import make_classification
 from sklearn.neural_network import MLPClassifier
 
 from softlearning.estimators import SoftClassifier
-from softlearning.insight.guarantees import (
+from softlearning_bench.audit.guarantees import (
     SPECIALIST_OPERATIONS,
     cost_ratio,
     deep_operations,
@@ -62,7 +62,7 @@ def processor_seconds(model, X, y):
 @pytest.mark.slow
 @pytest.mark.timeout(14_400)
 @pytest.mark.filterwarnings("ignore:Stochastic Optimizer")
-def test_processor_seconds_are_put_on_record_beside_the_count_of_operations():
+def test_processor_seconds_are_put_onrecord_beside_the_count_of_operations():
     lines = []
     for n, d, _, printed in TABLE:
         X, y = make_classification(n, d, n_informative=10, random_state=0)

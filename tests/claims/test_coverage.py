@@ -1,7 +1,8 @@
 """Coverage: intervals and sets from out-of-fold scores, with the refitted blend, hold what they state; abstention too.
 
-Theory gives no finite-sample promise for the refitted blend without stability (see `softlearning.insight.conformal`),
-so it is measured: 90 % intervals and sets over many simulated data sets, each judged on 1,000 new rows.
+Theory gives no finite-sample promise for the refitted blend without stability (see
+`softlearning.uncertainty.conformal`), so it is measured: 90 % intervals and sets over many simulated
+data sets, each judged on 1,000 new rows.
 """
 
 import numpy as np

@@ -13,7 +13,7 @@ import pytest
 from sklearn.datasets import make_friedman1
 
 from softlearning.estimators import SoftRegressor
-from softlearning.insight.disagreement import blend
+from softlearning.uncertainty.disagreement import blend
 from softlearning.weights import solve_weights
 from tests.claims.places import RESULTS
 

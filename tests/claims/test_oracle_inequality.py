@@ -7,8 +7,8 @@ independent rows and bounded losses, with room to spare. The stated additive ter
 
 import numpy as np
 
-from softlearning.insight.guarantees import oracle_bound
 from softlearning.weights import solve_weights
+from softlearning_bench.audit.guarantees import oracle_bound
 
 VERDICT = "holds under a condition"
 CONDITION = "the additive form of its proof, independent rows, bounded loss; not the stated rate log(K)/n"

@@ -13,7 +13,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.tree import DecisionTreeClassifier
 
 from softlearning.estimators import SoftClassifier
-from softlearning.insight.disagreement import disagreement
+from softlearning.uncertainty.disagreement import disagreement
 from softlearning.weights import solve_weights
 
 VERDICT = "holds under a condition"

@@ -14,7 +14,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.neural_network import MLPClassifier, MLPRegressor
 
 from softlearning.estimators import SoftClassifier, SoftRegressor
-from softlearning.insight.guarantees import crossover_rows, estimation_error
+from softlearning_bench.audit.guarantees import crossover_rows, estimation_error
 
 VERDICT = "holds under a condition"
 CONDITION = "a specialist of small bias is in the library; the crossing point depends on that bias"

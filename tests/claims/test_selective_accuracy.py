@@ -8,8 +8,8 @@ import numpy as np
 from sklearn.datasets import load_digits
 
 from softlearning.estimators import SoftClassifier
-from softlearning.insight.disagreement import blend, disagreement
-from softlearning.insight.selective import risk_coverage_curve
+from softlearning.uncertainty.disagreement import blend, disagreement
+from softlearning.uncertainty.selective import risk_coverage_curve
 from tests.claims.test_uncertainty import shared_blind_spot
 
 VERDICT = "holds under a condition"

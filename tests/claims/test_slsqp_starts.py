@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from softlearning.weights import slsqp_starts, solve_weights
-from tests.solver_problems import softmax
+from tests.weights.solver_problems import softmax
 
 K = 15
 

@@ -18,8 +18,8 @@ from sklearn.datasets import (
 )
 
 from softlearning.estimators import SoftClassifier
-from softlearning.insight.disagreement import blend, compare_doubts, disagreement
-from softlearning.insight.diversity import ambiguity_decomposition
+from softlearning.uncertainty.disagreement import blend, compare_doubts, disagreement
+from softlearning.uncertainty.diversity import ambiguity_decomposition
 from tests.claims.places import RESULTS
 
 VERDICT = "fails as stated"

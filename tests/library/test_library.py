@@ -10,7 +10,7 @@ from sklearn.naive_bayes import GaussianNB
 
 from softlearning import Library, Specialist
 from softlearning.library import Shape, classifiers, every_row, regressors, resolve
-from softlearning.library import rows as make
+from softlearning.library import recipes as make
 
 CLASSIFICATION = Shape("classification", rows=300, columns=10, classes=3, rarest=100)
 REGRESSION = Shape("regression", rows=300, columns=10)

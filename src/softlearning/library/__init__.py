@@ -10,9 +10,9 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from softlearning.library import rows
+from softlearning.data.messages import nearest
+from softlearning.library import recipes
 from softlearning.library.specialist import Library, Prototype, Shape, Specialist, as_rows
-from softlearning.messages import nearest
 
 __all__ = [
     "Library",
@@ -37,7 +37,7 @@ flat = partial(row, piecewise_constant=True)
 TREE_STACK = flat(
     "tree_stack",
     "stacker",
-    rows.tree_stack,
+    recipes.tree_stack,
     needs="predictions+ordinal",
     level=2,
     cost=2,
@@ -47,75 +47,75 @@ TREE_STACK = flat(
 
 # fmt: off
 CLASSIFIERS = (
-    row("logistic",        "linear",        rows.logistic,                        cost=1),
-    row("logistic_strong", "linear",        partial(rows.logistic, C=0.1),        cost=1),
-    row("knn_5",           "instance",      partial(rows.knn, k=5),               cost=1),
-    row("knn_15",          "instance",      partial(rows.knn, k=15),              cost=1),
-    flat("decision_tree",  "tree",          rows.decision_tree,  needs="ordinal", cost=2),
-    flat("random_forest",  "tree",          rows.random_forest,  needs="ordinal", cost=40),
-    flat("extra_trees",    "tree",          rows.extra_trees,    needs="ordinal", cost=20),
-    flat("hist_gradient_boosting", "tree",  rows.hist_gradient_boosting, needs="native", cost=50, sparse=False),
-    flat("catboost",       "tree",          rows.catboost,       needs="native",  cost=150, sparse=False),
-    flat("adaboost",       "tree",          rows.adaboost,       needs="ordinal", cost=15),
-    row("svm_rbf",         "kernel",        rows.svm_rbf,        max_rows=2_000, reason=KERNEL_LIMIT, cost=5),
-    row("mlp_small",       "neural",        partial(rows.mlp, **SMALL_NETWORK),         cost=30),
-    row("mlp_large",       "neural",        partial(rows.mlp, **LARGE_NETWORK),  cost=30),
-    row("naive_bayes",     "complementary", rows.naive_bayes,                     cost=0.2, sparse=False),
-    row("spline_logistic", "complementary", rows.spline,                          cost=4, sparse=False),
+    row("logistic",        "linear",        recipes.logistic,                        cost=1),
+    row("logistic_strong", "linear",        partial(recipes.logistic, C=0.1),        cost=1),
+    row("knn_5",           "instance",      partial(recipes.knn, k=5),               cost=1),
+    row("knn_15",          "instance",      partial(recipes.knn, k=15),              cost=1),
+    flat("decision_tree",  "tree",          recipes.decision_tree,  needs="ordinal", cost=2),
+    flat("random_forest",  "tree",          recipes.random_forest,  needs="ordinal", cost=40),
+    flat("extra_trees",    "tree",          recipes.extra_trees,    needs="ordinal", cost=20),
+    flat("hist_gradient_boosting", "tree",  recipes.hist_gradient_boosting, needs="native", cost=50, sparse=False),
+    flat("catboost",       "tree",          recipes.catboost,       needs="native",  cost=150, sparse=False),
+    flat("adaboost",       "tree",          recipes.adaboost,       needs="ordinal", cost=15),
+    row("svm_rbf",         "kernel",        recipes.svm_rbf,        max_rows=2_000, reason=KERNEL_LIMIT, cost=5),
+    row("mlp_small",       "neural",        partial(recipes.mlp, **SMALL_NETWORK),         cost=30),
+    row("mlp_large",       "neural",        partial(recipes.mlp, **LARGE_NETWORK),  cost=30),
+    row("naive_bayes",     "complementary", recipes.naive_bayes,                     cost=0.2, sparse=False),
+    row("spline_logistic", "complementary", recipes.spline,                          cost=4, sparse=False),
 )
 
 REGRESSORS = (
-    row("ridge",           "linear",        rows.ridge,                           cost=0.2),
-    row("ridge_strong",    "linear",        partial(rows.ridge, alpha=10.0),      cost=0.2),
-    row("lasso",           "linear",        rows.lasso,                           cost=0.2),
-    row("elastic_net",     "linear",        rows.elastic_net,                     cost=0.2),
-    row("knn_5",           "instance",      partial(rows.knn, k=5),               cost=1),
-    row("knn_15",          "instance",      partial(rows.knn, k=15),              cost=1),
-    flat("decision_tree",  "tree",          rows.decision_tree,  needs="ordinal", cost=2),
-    flat("random_forest",  "tree",          rows.random_forest,  needs="ordinal", cost=40),
-    flat("extra_trees",    "tree",          rows.extra_trees,    needs="ordinal", cost=40),
-    flat("hist_gradient_boosting", "tree",  rows.hist_gradient_boosting, needs="native", cost=15, sparse=False),
-    flat("catboost",       "tree",          rows.catboost,       needs="native",  cost=30, sparse=False),
-    flat("adaboost",       "tree",          rows.adaboost,       needs="ordinal", cost=15),
-    row("svr_rbf",         "kernel",        rows.svr_rbf,        max_rows=2_000, reason=KERNEL_LIMIT, cost=2),
-    row("mlp_small",       "neural",        partial(rows.mlp, **SMALL_NETWORK),         cost=80),
-    row("mlp_large",       "neural",        partial(rows.mlp, **LARGE_NETWORK),  cost=120),
-    row("spline_ridge",    "complementary", rows.spline,                          cost=1, sparse=False),
+    row("ridge",           "linear",        recipes.ridge,                           cost=0.2),
+    row("ridge_strong",    "linear",        partial(recipes.ridge, alpha=10.0),      cost=0.2),
+    row("lasso",           "linear",        recipes.lasso,                           cost=0.2),
+    row("elastic_net",     "linear",        recipes.elastic_net,                     cost=0.2),
+    row("knn_5",           "instance",      partial(recipes.knn, k=5),               cost=1),
+    row("knn_15",          "instance",      partial(recipes.knn, k=15),              cost=1),
+    flat("decision_tree",  "tree",          recipes.decision_tree,  needs="ordinal", cost=2),
+    flat("random_forest",  "tree",          recipes.random_forest,  needs="ordinal", cost=40),
+    flat("extra_trees",    "tree",          recipes.extra_trees,    needs="ordinal", cost=40),
+    flat("hist_gradient_boosting", "tree",  recipes.hist_gradient_boosting, needs="native", cost=15, sparse=False),
+    flat("catboost",       "tree",          recipes.catboost,       needs="native",  cost=30, sparse=False),
+    flat("adaboost",       "tree",          recipes.adaboost,       needs="ordinal", cost=15),
+    row("svr_rbf",         "kernel",        recipes.svr_rbf,        max_rows=2_000, reason=KERNEL_LIMIT, cost=2),
+    row("mlp_small",       "neural",        partial(recipes.mlp, **SMALL_NETWORK),         cost=80),
+    row("mlp_large",       "neural",        partial(recipes.mlp, **LARGE_NETWORK), cost=120),
+    row("spline_ridge",    "complementary", recipes.spline,                          cost=1, sparse=False),
 )
 
 EXTRA_CLASSIFIERS = (
-    row("qda",             "complementary", rows.qda,                             cost=0.5, sparse=False),
-    row("nystroem",        "kernel",        rows.nystroem,                        cost=5),
-    row("quadratic",       "complementary", rows.quadratic,                       cost=5, sparse=False),
-    row("svm",             "kernel",        rows.svm,            max_rows=10_000, reason=KERNEL_LIMIT, cost=10),
-    flat("lightgbm",       "tree",          rows.lightgbm,       needs="ordinal", cost=15),
-    flat("catboost_coarse", "tree",         rows.catboost_coarse, needs="native", cost=80, sparse=False),
-    row("log_pool",        "stacker",       rows.log_pool,       needs="predictions", level=2, cost=1),
-    row("logistic_stack",  "stacker",       rows.logistic_stack, needs="predictions", level=2, cost=1),
+    row("qda",             "complementary", recipes.qda,                             cost=0.5, sparse=False),
+    row("nystroem",        "kernel",        recipes.nystroem,                        cost=5),
+    row("quadratic",       "complementary", recipes.quadratic,                       cost=5, sparse=False),
+    row("svm",             "kernel",        recipes.svm,            max_rows=10_000, reason=KERNEL_LIMIT, cost=10),
+    flat("lightgbm",       "tree",          recipes.lightgbm,       needs="ordinal", cost=15),
+    flat("catboost_coarse", "tree",         recipes.catboost_coarse, needs="native", cost=80, sparse=False),
+    row("log_pool",        "stacker",       recipes.log_pool,       needs="predictions", level=2, cost=1),
+    row("logistic_stack",  "stacker",       recipes.logistic_stack, needs="predictions", level=2, cost=1),
     TREE_STACK,
 )
 
 EXTRA_REGRESSORS = (
-    row("ridge_cv",        "linear",        rows.ridge_cv,                        cost=0.5),
-    row("lasso_cv",        "linear",        rows.lasso_cv,                        cost=1),
-    row("elastic_net_cv",  "linear",        rows.elastic_net_cv,                  cost=1),
-    row("nystroem",        "kernel",        rows.nystroem,                        cost=3),
-    row("quadratic",       "complementary", rows.quadratic,                       cost=2, sparse=False),
-    row("gaussian_process", "kernel",       rows.gaussian_process, max_rows=500, reason=CUBE, cost=20, sparse=False),
-    row("svr",             "kernel",        partial(rows.scaled_target, make=rows.svr_rbf), max_rows=10_000,
+    row("ridge_cv",        "linear",        recipes.ridge_cv,                        cost=0.5),
+    row("lasso_cv",        "linear",        recipes.lasso_cv,                        cost=1),
+    row("elastic_net_cv",  "linear",        recipes.elastic_net_cv,                  cost=1),
+    row("nystroem",        "kernel",        recipes.nystroem,                        cost=3),
+    row("quadratic",       "complementary", recipes.quadratic,                       cost=2, sparse=False),
+    row("gaussian_process", "kernel",       recipes.gaussian_process, max_rows=500, reason=CUBE, cost=20, sparse=False),
+    row("svr",             "kernel",        partial(recipes.scaled_target, make=recipes.svr_rbf), max_rows=10_000,
         reason=KERNEL_LIMIT, cost=3),
-    row("mlp_small_scaled", "neural",       partial(rows.scaled_target, make=rows.mlp, **SMALL_NETWORK),  cost=80),
-    row("mlp_large_scaled", "neural",       partial(rows.scaled_target, make=rows.mlp, **LARGE_NETWORK),  cost=120),
-    flat("lightgbm",       "tree",          rows.lightgbm,       needs="ordinal", cost=6),
-    flat("catboost_coarse", "tree",         rows.catboost_coarse, needs="native", cost=20, sparse=False),
-    row("nonnegative_stack", "stacker",     rows.nonnegative_stack, needs="predictions", level=2, reads="support",
+    row("mlp_small_scaled", "neural",       partial(recipes.scaled_target, make=recipes.mlp, **SMALL_NETWORK), cost=80),
+    row("mlp_large_scaled", "neural",      partial(recipes.scaled_target, make=recipes.mlp, **LARGE_NETWORK), cost=120),
+    flat("lightgbm",       "tree",          recipes.lightgbm,       needs="ordinal", cost=6),
+    flat("catboost_coarse", "tree",         recipes.catboost_coarse, needs="native", cost=20, sparse=False),
+    row("nonnegative_stack", "stacker",     recipes.nonnegative_stack, needs="predictions", level=2, reads="support",
         cost=0.2),
-    row("signed_stack",    "stacker",       rows.signed_stack,   needs="predictions", level=2, cost=0.2),
+    row("signed_stack",    "stacker",       recipes.signed_stack,   needs="predictions", level=2, cost=0.2),
     TREE_STACK,
 )
 # fmt: on
 
-DUMMY = row("dummy", "baseline", rows.dummy, piecewise_constant=True, cost=0.1)
+DUMMY = row("dummy", "baseline", recipes.dummy, piecewise_constant=True, cost=0.1)
 
 PAPER = {"classification": Library(CLASSIFIERS), "regression": Library(REGRESSORS)}
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from sklearn.base import BaseEstimator, clone
 
-from softlearning.messages import nearest
+from softlearning.data.messages import nearest
 
 FAMILIES = (
     "linear",

@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.linear_model import LogisticRegression, RidgeCV
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from softlearning.calibration import apply_temperature, fit_temperature
+from softlearning.uncertainty.temperature import apply_temperature, fit_temperature
 from softlearning.weights import solve_weights
 
 PENALTIES = np.logspace(-2, 4, 13)  # of a ridge regression whose target has variance 1

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from softlearning.insight.conformal import calibrate_interval, calibrate_set, fit_scale, interval, predict_set
-from softlearning.insight.disagreement import detector_auc
-from softlearning.insight.selective import risk_coverage_curve
+from softlearning.uncertainty.conformal import calibrate_interval, calibrate_set, fit_scale, interval, predict_set
+from softlearning.uncertainty.disagreement import detector_auc
+from softlearning.uncertainty.selective import risk_coverage_curve
 
 BINS = 10
 MOST_CLASSES = 12  # a larger confusion matrix cannot be read

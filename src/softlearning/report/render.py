@@ -7,12 +7,12 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from softlearning.outputs import whole_file
+from softlearning.data.outputs import whole_file
+from softlearning.data.schema import KINDS
 from softlearning.report import words
 from softlearning.report.draw import draw_figures
 from softlearning.report.summarise import summarise_model
 from softlearning.report.svg import clean, short
-from softlearning.tables import KINDS
 
 MOST_DETAILS = 200  # columns of the table that are listed
 

@@ -16,13 +16,13 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from softlearning.containers import frame_or_array, is_frame
-from softlearning.insight.diversity import effective_opinions, effective_specialists, error_correlation
-from softlearning.insight.explain import Reason, bootstrap_weights, permutation_importance, why_these_weights
-from softlearning.learned import Learned, honest_blend, judge
+from softlearning.data.inputs import frame_or_array, is_frame
+from softlearning.data.schema import summary as table_summary
+from softlearning.method.record import Learned, honest_blend, judge
 from softlearning.report import curves
-from softlearning.tables import summary as table_summary
+from softlearning.uncertainty.diversity import effective_opinions, effective_specialists, error_correlation
 from softlearning.weights import row_losses
+from softlearning.weights.reasons import Reason, bootstrap_weights, permutation_importance, why_these_weights
 
 SCORE_NAMES = {"classification": "accuracy", "regression": "R²"}
 LOSS_NAMES = {
@@ -47,7 +47,7 @@ def summarise_model(model, *, X=None, y=None, command: str | None = None) -> dic
     command : what was typed to make the model, shown at the end of the page
     """
     check_is_fitted(model)
-    learned: Learned = model._learned
+    learned: Learned = model.record_
     if learned.crossed.oof is None:
         raise ValueError("this model was saved without its out-of-fold predictions, which a report is made from")
     p, V, fold = honest_predictions(model)
@@ -89,8 +89,8 @@ def finite(value: Any) -> Any:
 
 def honest_predictions(model) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Blend (n, C), disagreement (n,) and fold (n,) of the rows that some fold held out."""
-    learned: Learned = model._learned
-    p, V = honest_blend(learned, model._rule_used(), model._learned.solution.loss)
+    learned: Learned = model.record_
+    p, V = honest_blend(learned, model._rule_used(), model.record_.solution.loss)
     return p, V, learned.rows_fold()
 
 
@@ -99,19 +99,19 @@ def honest_predictions(model) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 def answer(model, p: np.ndarray, Y: np.ndarray, weight: np.ndarray | None) -> dict[str, Any]:
     """How good the blend is on rows it has not seen, with a 95 % interval."""
-    task = model._learned.data.task
+    task = model.record_.data.task
     score = model._score_of(p, Y, weight)
     if task == "classification":
         low, high = curves.wilson(score, curves.effective_rows(weight, len(p)))
     else:
         low, high = curves.r2_interval(Y[:, 0] - p[:, 0], Y[:, 0], weight)
-    schema = model._learned.data.schema
+    schema = model.record_.data.schema
     return {
         "score_name": SCORE_NAMES[task],
         "score": float(score),
         "low": low,
         "high": high,
-        "loss_name": LOSS_NAMES[task, model._learned.solution.loss],
+        "loss_name": LOSS_NAMES[task, model.record_.solution.loss],
         "loss": float(np.average(losses(model, p), weights=weight)),
         "rows": schema.rows,
         "columns": schema.width,
@@ -121,7 +121,7 @@ def answer(model, p: np.ndarray, Y: np.ndarray, weight: np.ndarray | None) -> di
 
 def losses(model, p: np.ndarray) -> np.ndarray:
     """The model's own loss of predictions p (n, C) in each out-of-fold row; (n,)."""
-    return row_losses(p[:, None, :], model._learned.rows_target(), np.ones(1), loss=model._learned.solution.loss)
+    return row_losses(p[:, None, :], model.record_.rows_target(), np.ones(1), loss=model.record_.solution.loss)
 
 
 def comparisons(model, p: np.ndarray) -> list[dict[str, Any]]:
@@ -129,15 +129,15 @@ def comparisons(model, p: np.ndarray) -> list[dict[str, Any]]:
 
     The best specialist is known in hindsight; the pick is made, like the weights, without the fold it is scored on.
     """
-    learned: Learned = model._learned
+    learned: Learned = model.record_
     P, Y, weight = learned.rows_tensor(), learned.rows_target(), learned.rows_weight()
-    best = judge(learned, model._rule_used(), model._learned.solution.loss).best
+    best = judge(learned, model._rule_used(), model.record_.solution.loss).best
     trivial = np.broadcast_to(np.average(Y, axis=0, weights=weight), Y.shape)
     rivals = {
         "best": (f"best single specialist in hindsight ({best})", P[:, learned.crossed.columns([best])[0]]),
         "pick": (
             "the specialist that looks best on the other folds",
-            honest_blend(learned, "best", model._learned.solution.loss)[0],
+            honest_blend(learned, "best", model.record_.solution.loss)[0],
         ),
         "uniform": ("all specialists with equal weights", P.mean(axis=1)),
         "trivial": (f"always the same answer ({'class shares' if Y.shape[1] > 1 else 'the mean'})", trivial),
@@ -147,7 +147,7 @@ def comparisons(model, p: np.ndarray) -> list[dict[str, Any]]:
 
 def _against(model, name: str, p: np.ndarray, rival: np.ndarray) -> dict[str, Any]:
     """Mean fall of the loss from rival to blend, paired by rows, with a 95 % interval and a word for it."""
-    learned: Learned = model._learned
+    learned: Learned = model.record_
     Y, weight = learned.rows_target(), learned.rows_weight()
     gain, low, high = curves.mean_interval(losses(model, rival) - losses(model, p), weight)
     loss = float(np.average(losses(model, rival), weights=weight))
@@ -168,7 +168,7 @@ def _against(model, name: str, p: np.ndarray, rival: np.ndarray) -> dict[str, An
 
 def weight_lines(model) -> list[dict[str, Any]]:
     """Every specialist that finished: weight, bootstrap interval and the reason for the weight; heaviest first."""
-    learned: Learned = model._learned
+    learned: Learned = model.record_
     names, alpha = learned.crossed.library.names, learned.solution.weights
     P, Y, weight = learned.rows_tensor(), learned.rows_target(), learned.rows_weight()
     family = {s.name: s.family for s in learned.crossed.library}
@@ -176,7 +176,7 @@ def weight_lines(model) -> list[dict[str, Any]]:
         P,
         Y,
         rule=model._rule_used(),
-        loss=model._learned.solution.loss,
+        loss=model.record_.solution.loss,
         sample_weight=weight,
         folds=learned.rows_fold(),
         draws=_draws(model, P),
@@ -199,7 +199,7 @@ def weight_lines(model) -> list[dict[str, Any]]:
 def _draws(model, P: np.ndarray) -> int:
     """As many bootstrap samples as a few seconds allow; rules without a Gram matrix cost far more each."""
     n, K, C = P.shape
-    quick = model._rule_used() == "simplex" and model._learned.solution.loss == "squared"
+    quick = model._rule_used() == "simplex" and model.record_.solution.loss == "squared"
     return int(np.clip(WORK / (n * K * K * C * (1 if quick else 50)), 20, DRAWS))
 
 
@@ -220,7 +220,7 @@ def leaderboard_lines(model) -> list[dict[str, Any]]:
 
 
 def certificate(model) -> dict[str, Any]:
-    solution = model._learned.solution
+    solution = model.record_.solution
     return {
         "rule": solution.rule,
         "loss": solution.loss,
@@ -233,7 +233,7 @@ def certificate(model) -> dict[str, Any]:
 
 def diversity(model) -> dict[str, Any]:
     """Correlation of the errors of the specialists that finished, heaviest first."""
-    learned: Learned = model._learned
+    learned: Learned = model.record_
     order = np.argsort(-learned.solution.weights, kind="stable")
     correlation = error_correlation(learned.rows_tensor()[:, order], learned.rows_target())
     names = [learned.crossed.library.names[k] for k in order]
@@ -268,7 +268,7 @@ def importance(model, X, y) -> dict[str, Any]:
 
 def _predictor(model, codes: np.ndarray) -> tuple[Callable, np.ndarray]:
     """The function whose squared error is watched, and its target."""
-    if model._learned.data.task == "classification":
+    if model.record_.data.task == "classification":
         return model.predict_proba, np.eye(len(model.classes_))[codes]
     return model.predict, codes
 
@@ -278,7 +278,7 @@ def _predictor(model, codes: np.ndarray) -> tuple[Callable, np.ndarray]:
 
 def failures(model) -> list[dict[str, Any]]:
     """What failed and what was left out, each with its reason in one line."""
-    crossed = model._learned.crossed
+    crossed = model.record_.crossed
     lines = [(f.specialist, _where(f.fold), first_line(f.error), float(f.seconds)) for f in crossed.failures]
     lines += [(name, "left out", why, 0.0) for name, why in crossed.left_out.items()]
     return [dict(zip(("specialist", "where", "why", "seconds"), line)) for line in lines]
@@ -295,7 +295,7 @@ def first_line(text: str) -> str:
 def provenance(model, command: str | None) -> dict[str, Any]:
     """Versions, settings, seconds and the moment: what is needed to make the model again."""
     settings = model.get_params(deep=False)
-    seconds = model._learned.crossed.seconds
+    seconds = model.record_.crossed.seconds
     return {
         "command": command or "",
         "created": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
@@ -303,7 +303,7 @@ def provenance(model, command: str | None) -> dict[str, Any]:
         "versions": {"python": platform.python_version(), **{name: _version(name) for name in PACKAGES}},
         "fit_seconds": float(sum(fit for fit, _ in seconds.values())),
         "predict_seconds": float(sum(predict for _, predict in seconds.values())),
-        "refit_seconds": float(sum(model._learned.team.seconds.values())),
+        "refit_seconds": float(sum(model.record_.team.seconds.values())),
     }
 
 

@@ -1,0 +1,158 @@
+"""The ledger: every checkable statement of the paper, what its own printed tables say of it, and what was measured.
+
+A claim is a row: where it stands, what it says, a check of the paper's table, a check of our results. The ledger is
+generated: no number and no verdict is typed in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+import pandas as pd
+
+from softlearning_bench import checks as c
+from softlearning_bench.checks import OPEN, RIVALS, Finding
+from softlearning_bench.paper import METHODS as TEN
+from softlearning_bench.significance import friedman, places, wilcoxon
+from softlearning_bench.summary import COMBINERS, OURS, SOFT, TOLERANCE, Summary
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One statement; `needs` are the methods, and `on` the dataset, without which it cannot be measured."""
+
+    where: str
+    says: str
+    own: Callable[[pd.DataFrame], Finding] = lambda paper: OPEN
+    measured: Callable[[Summary], Finding] = lambda summary: OPEN
+    needs: tuple[str, ...] = TEN
+    on: str = ""
+
+
+def verdict(own: Finding, measured: Finding) -> str:
+    words = {True: "holds", False: "fails", None: "open"}
+    return f"its tables: {words[own.holds]}; measured: {words[measured.holds]}"
+
+
+def ledger(summary: Summary) -> pd.DataFrame:
+    """One line a claim: where, says, own tables, measured, verdict."""
+    lines = []
+    for claim in CLAIMS:
+        own = claim.own(summary.paper)
+        measured = claim.measured(summary) if _there(summary, claim.needs, claim.on) else Finding("not measured")
+        lines.append((claim.where, claim.says, own.text, measured.text, verdict(own, measured)))
+    return pd.DataFrame(lines, columns=["where", "says", "own tables", "measured", "verdict"])
+
+
+def _there(summary: Summary, needs: Sequence[str], on: str = "") -> bool:
+    if not set(needs) <= set(summary.scores.columns):
+        return False
+    complete = summary.complete(needs)
+    return on in complete.index if on else len(complete) > 1
+
+
+def _both(where: str, says: str, check: Callable[..., Finding], **options: object) -> Claim:
+    """The same check on the printed table and on ours."""
+    check = partial(check, **options)
+    return Claim(where, says, check, lambda summary: check(summary.complete(TEN)))
+
+
+def _weights(dataset: str, says: str, **expected: float) -> Claim:
+    """Weights that the text gives for one dataset; names joined by `_and_` are taken together."""
+    wanted = {name.replace("_and_", "+"): weight for name, weight in expected.items()}
+    measured = partial(c.weights_on, name=dataset, expected=wanted)
+    return Claim("Results", says, measured=measured, needs=(SOFT,), on=dataset)
+
+
+# fmt: off
+CLAIMS = (
+    _both("Abstract, Results", "Soft Learning ranks first on 26 of 37 datasets (70 %)", c.first_on, claimed=26 / 37),
+    Claim("Tables S10 and S4", "Rank 1 on 26 of 37 in one table, on 12 in the other", c.two_counts),
+    _both("Abstract, Results", "It has the best mean rank (3.12) of ten methods", c.best_mean_rank),
+    Claim("Methods", "Mean ranks 3.12, 3.82, 4.65 ... (3.11, 3.74, 4.64 ... in Table S4)", c.printed_ranks),
+    _both("Abstract", "Friedman chi2 = 75.76, p = 1.12e-12", c.friedman_test),
+    _both("Methods", "Nemenyi critical distance 2.23", c.critical_distance),
+    _both("Results", "Highest combined score (1.642)", c.combined_score),
+    _both("Abstract", "The only method that excels at both classification and regression", c.only_one_at_both),
+    Claim("Table S4", "Mean accuracy .882 and mean R2 .761", c.means_of_table_4),
+    _both("Results", "CatBoost is fourth in regression; KAN-like third, and seventh in classification", c.task_places),
+    _both("Results", "Soft Learning wins 22 of 37 against CatBoost", c.record_against, rival="CatBoost", wins=22),
+    Claim("Table S3", "Wins, ties and losses against the nine others", c.records_of_table_3),
+    _both("Table S3", "Wilcoxon against CatBoost, two-sided, p = .064", c.p_against_catboost, two_sided=True),
+    Claim("Methods", "W = 408, p = .064 against CatBoost", c.statistic_408),
+    _both("Results", "Against all other methods the advantage is significant (p < .005)", c.significant_against_others),
+    _both("Results", "The largest gain over CatBoost in the benchmark is 11.2 points on C06", c.largest_gain),
+    _both("Results", "First on 11 of 12 regression datasets", c.first_on, claimed=11 / 12, task="regression"),
+    _both("Results", "First on 15 of 25 classification datasets", c.first_on, claimed=15 / 25, task="classification"),
+    _both("Results", "Top two on 18 of 25 of these", c.top_two_on, claimed=18 / 25, task="classification"),
+    _both("Table 2", "Top two on 29 of 37", c.top_two_on, claimed=29 / 37),
+    _both("Results", "Outside the top two on 8 of 37", c.outside_top_two),
+    _both("Table 2", "First on 57 % of small sets (Figure 3c: 29 %)", c.first_on, claimed=4 / 7, size="small"),
+    _both("Table 2", "First on 67 % of medium sets (Figure 3c: 38 %)", c.first_on, claimed=14 / 21, size="medium"),
+    _both("Table 2", "First on 89 % of large sets (Figure 3c: 56 %)", c.first_on, claimed=8 / 9, size="large"),
+    _both("Table 2", "First on 67 % of real datasets", c.first_on, claimed=6 / 9, source="real"),
+    _both("Table 2", "First on 71 % of synthetic datasets", c.first_on, claimed=20 / 28, source="synthetic"),
+    _both("Results", "On Friedman's three functions it beats all nine others", c.friedman_suite),
+    Claim("Results, Table S10", "It matches or exceeds any of its specialists (S10: on 30 of 37)",
+          c.above_best_member, c.measured_above_best_member, (SOFT,)),
+    Claim("Results, Table S10", "The same of our defaults",
+          measured=partial(c.measured_above_best_member, method=OURS), needs=(OURS,)),
+    Claim("Results", "On C04 the simplex keeps linear specialists from dominating", measured=c.sparse_regression,
+          needs=(SOFT, "exact", "Logistic/Ridge"), on="C04_sparse_regression"),
+    Claim("Methods", "The optimum is unique and every start of the solver finds it",
+          measured=c.unique_optimum, needs=(SOFT, "exact")),
+    _both("Methods", "Best-of-3 is the maximum of linear model, forest and boosting", c.best_of_three),
+    Claim("Table S2", "Its printed column is that maximum", c.best_of_three, c.what_best_of_three_is,
+          ("Best-of-3", "specialist knn_5")),
+    _weights("C01_friedman1", "C01: CatBoost has 69.8 % of the weight and MLP 30.2 %",
+             catboost=0.698, mlp_small_and_mlp_large=0.302),
+    _weights("C05_energy", "C05: Lasso has 55.4 % and the ridges 42.0 %", lasso=0.554, ridge_and_ridge_strong=0.42),
+    _weights("C09_house_price", "C09: Ridge has 100 % of the weight", ridge_and_ridge_strong=1.0),
+    Claim("Results", "C07: nine specialists have meaningful weight", measured=c.many_weights, needs=(SOFT,),
+          on="C07_large_regression"),
+    Claim("Table S10", "Weight is spread on 31 of 37", measured=c.spread_weights, needs=(SOFT,)),
+    Claim("Figure S3", "Trees dominate most datasets", measured=c.trees_dominate, needs=(SOFT,)),
+    Claim("Abstract", "Trains 72 to 435 times faster than deep networks", c.own_run_times, c.faster_than_deep,
+          (SOFT, "Deep MLP")),
+    Claim("Methods", "60 to 300 seconds a dataset on one core", measured=c.seconds_a_dataset, needs=(SOFT,)),
+    Claim("Methods", "Three to five times the time of the best single method", measured=c.overhead,
+          needs=(SOFT, "CatBoost")),
+    Claim("Methods", "The whole benchmark takes less than 30 minutes on a laptop", measured=c.whole_benchmark),
+    Claim("Table 1", "California housing: R2 = .967", on="A06_california",
+          measured=partial(c.best_on, name="A06_california", printed=0.967)),
+    Claim("Table 1", "20 newsgroups, four classes: accuracy 1.000", on="A08_text_4class",
+          measured=partial(c.best_on, name="A08_text_4class", printed=1.0)),
+    Claim("Table S1", "Olivetti faces have 26 classes", c.faces),
+    Claim("Methods", "The random forest tries sqrt(d) columns a split", measured=c.forest_columns,
+          needs=("Random Forest", "specialist random_forest")),
+    _both("Methods", "All 370 cells are complete", c.cells_complete),
+    Claim("Methods", "All values are given to four decimals in Supplementary Table 1", c.four_decimals),
+)
+# fmt: on
+
+
+# -- what this project set itself -------------------------------------------------------------------------------------
+
+
+def goals(summary: Summary) -> pd.DataFrame:
+    """The project's own goals, reached or missed, against the paper's nine rivals."""
+    rivals = (OURS, *RIVALS)
+    if not _there(summary, rivals):
+        return pd.DataFrame(columns=["goal", "measured", "reached"])
+    table, everyone = summary.complete(rivals), summary.complete((OURS, *TEN, *COMBINERS))
+    first = places(table, TOLERANCE)[0]
+    rank = [friedman(t).mean_ranks for t in (table, everyone)]
+    ranked = "; ".join(f"{r[0]:.2f} among {len(r)} (next {np.sort(r[1:])[0]:.2f})" for r in rank)
+    test = wilcoxon(table[OURS], table["CatBoost"])
+    gap = (summary.scores[OURS] - summary.best_member("default")["score"]).dropna().sort_values()
+    far = f"worst {gap.index[0]} {gap.iloc[0]:+.4f}"
+    lines = [
+        ("first or tied (within .001) on at least 26 of 37", f"{first.first} of {first.datasets}", first.first >= 26),
+        ("best mean rank of all methods", ranked, all(r[0] < r[1:].min() for r in rank)),
+        ("Wilcoxon against CatBoost p < .01", f"p {test.p_two_sided:.2g} (two-sided)", test.p_two_sided < 0.01),
+        ("never more than .005 below the best member", far, bool(gap.iloc[0] >= -0.005)),
+    ]
+    return pd.DataFrame(lines, columns=["goal", "measured", "reached"])

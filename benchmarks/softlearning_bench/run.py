@@ -1,0 +1,234 @@
+"""Run the cells that have no result yet, each outer fold in a process of its own.
+
+A job is all wanted methods on one (dataset, fold, seed): they share the fits of the library, and every answer is
+written as soon as it is there. The parent alone writes; killing it at any time loses only what was being computed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import resource
+import threading
+import time
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import version
+from multiprocessing import get_context, parent_process
+from multiprocessing.connection import Connection, wait
+from pathlib import Path
+from typing import Any
+
+from threadpoolctl import threadpool_limits
+
+from softlearning.data.messages import nearest
+from softlearning_bench.datasets import DATASETS, Absent, Dataset, dataset
+from softlearning_bench.external import TIME_LIMIT, external_method
+from softlearning_bench.methods import LeftOut, Method, methods_for
+from softlearning_bench.results import append, finished
+from softlearning_bench.scoring import scores
+from softlearning_bench.shared import FOLDS, Specialists, cell_name, outer_fold
+
+SEED = 42
+PACKAGES = ("numpy", "scipy", "scikit-learn", "catboost", "lightgbm", "softlearning")
+
+
+@dataclass(frozen=True)
+class Job:
+    """The methods that are still wanted on one outer fold."""
+
+    dataset: str
+    fold: int
+    seed: int
+    methods: tuple[str, ...]
+    foreign: tuple[Method, ...] = ()
+    fits: Path | None = None
+
+
+def run_suite(
+    suite: str,
+    out: Path,
+    *,
+    datasets: Sequence[str] | None = None,
+    methods: Sequence[str] | None = None,
+    seeds: int | None = None,
+    jobs: int | None = None,
+    longest_first: bool = True,
+    external: dict[str, str] | None = None,
+    external_seconds: int = TIME_LIMIT,
+    fits: Path | None = None,
+) -> Path:
+    """Fill `out/results.csv` with the cells of a suite that it lacks, and return its path.
+
+    Parameters
+    ----------
+    datasets, methods : names, or starts of names of datasets; all when None.
+    seeds : how many shufflings of the outer folds; the first is the paper's, 42.
+    jobs : processes side by side, one thread each; the number of cores when None.
+    external : name of a foreign system ("AutoGluon", "FLAML") -> the environment that has it.
+    external_seconds : what a foreign system is told it has for one fit.
+    fits : a folder that keeps what every specialist predicts, so that a run that was killed loses only the fit it was
+        at, and another combination of the same specialists costs seconds.
+    """
+    if suite != "paper":
+        raise ValueError(f"there is no suite {suite!r}; there is 'paper'")
+    out.mkdir(parents=True, exist_ok=True)
+    path = out / "results.csv"
+    rows = [dataset(name) for name in datasets] if datasets else list(DATASETS)
+    foreign = tuple(external_method(system, home, external_seconds) for system, home in (external or {}).items())
+    todo = list(missing_jobs(rows, methods, range(SEED, SEED + (seeds or 1)), path, foreign, fits))
+    if longest_first:
+        todo.sort(key=expected_cost, reverse=True)
+    run_jobs(todo, path, jobs or len(os.sched_getaffinity(0)))
+    return path
+
+
+def missing_jobs(rows, methods, seeds, path: Path, foreign: tuple[Method, ...] = (), fits=None) -> Iterator[Job]:
+    """One job for each outer fold that lacks a result, with the methods it lacks."""
+    done = finished(path)
+    for row in rows:
+        wanted = chosen(methods, row.task, foreign)
+        for seed in seeds:
+            for fold in range(FOLDS):
+                lacking = [m.name for m in wanted if fold < m.folds and (row.name, m.name, fold, seed) not in done]
+                if lacking:
+                    yield Job(row.name, fold, seed, tuple(lacking), foreign, fits)
+
+
+def chosen(names: Sequence[str] | None, task: str, foreign: Sequence[Method]) -> list[Method]:
+    """The rows of these names, in the order of the table; all when there are no names."""
+    rows = [*methods_for(task), *foreign]
+    known = {row.name for t in ("classification", "regression") for row in (*methods_for(t), *foreign)}
+    for name in names or ():
+        if name not in known:
+            raise ValueError(f"no method is called {name!r}; {nearest(name, sorted(known))}")
+    return [row for row in rows if names is None or row.name in names]
+
+
+def expected_cost(job: Job) -> float:
+    """Grows with rows, columns and classes: enough to start the long ones first."""
+    row = dataset(job.dataset)
+    return row.n * (20 + row.d) * (row.classes or 1)
+
+
+@dataclass
+class Running:
+    """A job in its process, the methods that have answered, and since when."""
+
+    job: Job
+    process: Any
+    arrived: set[str]
+    begin: float
+
+
+def run_jobs(todo: list[Job], path: Path, workers: int) -> None:
+    """Keep so many processes busy; write every line as it comes."""
+    processes = get_context("forkserver")
+    processes.set_forkserver_preload(["softlearning_bench.run"])
+    waiting = list(todo)
+    running: dict[Any, Running] = {}
+    ended = 0
+    try:
+        while waiting or running:
+            while waiting and len(running) < workers:
+                receiver, started = start(processes, waiting.pop(0))
+                running[receiver] = started
+            for receiver in wait(list(running)):
+                if not receive(receiver, running[receiver], path):
+                    ended += 1
+                    tell(running.pop(receiver), ended, len(todo))
+    finally:
+        for left in running.values():
+            left.process.terminate()
+
+
+def start(processes: Any, job: Job) -> tuple[Any, Running]:
+    receiver, sender = processes.Pipe(duplex=False)
+    process = processes.Process(target=work, args=(job, sender), daemon=True)
+    process.start()
+    sender.close()  # the end of the process is then the end of the pipe
+    return receiver, Running(job, process, set(), time.monotonic())
+
+
+def receive(receiver: Any, running: Running, path: Path) -> bool:
+    """Write the next line of a job; False when it has ended, after noting what it did not get to."""
+    try:
+        line = receiver.recv()
+    except EOFError:
+        running.process.join()
+        lost = [name for name in running.job.methods if name not in running.arrived]
+        for name in lost:
+            append(path, line_of(running.job, name, "failed", f"its process ended: {running.process.exitcode}"))
+        return False
+    running.arrived.add(line["method"])
+    append(path, line)
+    return True
+
+
+def tell(running: Running, ended: int, total: int) -> None:
+    job, seconds = running.job, time.monotonic() - running.begin
+    print(f"{ended}/{total} {job.dataset} fold {job.fold} seed {job.seed}: {seconds:.0f} s", flush=True)
+
+
+# -- inside the process of a job --------------------------------------------------------------------------------------
+
+
+def work(job: Job, sender: Connection) -> None:
+    """Run the methods of a job, sending a line for each."""
+    threading.Thread(target=end_with_parent, daemon=True).start()
+    warnings.simplefilter("ignore")  # what a learner has to say shows in its score
+    with threadpool_limits(1):
+        for line in lines(job):
+            sender.send(line)
+    sender.close()
+
+
+def end_with_parent() -> None:
+    """A job whose parent was killed must not go on taking the processor."""
+    parent = parent_process()
+    if parent is not None:
+        wait([parent.sentinel])
+        os._exit(1)
+
+
+def lines(job: Job) -> Iterator[dict[str, object]]:
+    row = dataset(job.dataset)
+    wanted = chosen(job.methods, row.task, job.foreign)
+    try:
+        name = cell_name(job.dataset, job.fold, job.seed)
+        part = outer_fold(row, row.table(), job.fold, job.seed)
+        shared = Specialists(part, name, job.fits and job.fits / name)
+    except Absent as reason:
+        yield from (line_of(job, method.name, "absent", str(reason)) for method in wanted)
+        return
+    for method in wanted:
+        yield one_line(job, row, method, shared)
+
+
+def one_line(job: Job, row: Dataset, method: Method, shared: Specialists) -> dict[str, object]:
+    """The result of one cell; a failure is a line with its reason."""
+    try:
+        answer = method.answer(shared)
+    except LeftOut as reason:
+        return line_of(job, method.name, "left out", str(reason))
+    except Exception as error:
+        return line_of(job, method.name, "failed", f"{type(error).__name__}: {error}")
+    numbers = scores(answer.prediction, shared.part.y_test, row.task)
+    seconds = {"fit_seconds": answer.fit_seconds, "predict_seconds": answer.predict_seconds}
+    weights = json.dumps({name: round(weight, 6) for name, weight in answer.weights.items() if weight > 0})
+    note = "; ".join(part for part in (answer.note, row.note) if part)
+    return line_of(job, method.name, "ok", note) | numbers | seconds | {"weights": weights if answer.weights else ""}
+
+
+def line_of(job: Job, method: str, status: str, reason: str) -> dict[str, object]:
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+    key = {"dataset": job.dataset, "method": method, "fold": job.fold, "seed": job.seed}
+    return key | {"status": status, "reason": reason, "peak_memory": memory, "versions": versions()}
+
+
+@cache
+def versions() -> str:
+    return "; ".join([f"python {platform.python_version()}", *(f"{name} {version(name)}" for name in PACKAGES)])

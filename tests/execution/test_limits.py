@@ -1,0 +1,116 @@
+"""Limits, progress and callbacks at the level of a whole fit; nothing here measures time."""
+
+import os
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.datasets import load_diabetes, load_iris
+
+from softlearning import SoftClassifier, SoftRegressor
+from softlearning.execution.shared import written
+from softlearning.library import classifiers
+
+
+@pytest.fixture(scope="module")
+def iris():
+    return load_iris(return_X_y=True)
+
+
+def test_without_time_the_dummy_stands_in_and_all_others_say_why(iris):
+    model = SoftClassifier(["logistic", "naive_bayes"], time_limit=1e-9).fit(*iris)
+    status = model.leaderboard_.set_index("specialist")["status"]
+    assert model.weights_["dummy"] == 1
+    assert (status[["logistic", "naive_bayes"]] == "left out: the time limit was reached").all()
+    assert model.failures_.empty
+    assert model.predict_proba(iris[0]).shape == (150, 3)
+
+
+def test_with_time_enough_a_limit_changes_no_number(iris):
+    free, limited = (SoftClassifier("fast", time_limit=t).fit(*iris) for t in (None, 1_000))
+    assert np.array_equal(free.predict_proba(iris[0]), limited.predict_proba(iris[0]))
+
+
+def test_a_refit_that_does_not_finish_is_replaced_by_the_models_of_the_folds(iris):
+    model = SoftClassifier([("late", LateInRefit()), "naive_bayes"], rule="uniform", time_limit=500).fit(*iris)
+    assert len(model.record_.team.members["late"]) == 5
+    assert model.score(*iris) > 0.8
+
+
+class LateInRefit(ClassifierMixin, BaseEstimator):
+    """Fails when it sees all rows, as a refit does that runs out of time."""
+
+    def fit(self, X, y):
+        from sklearn.naive_bayes import GaussianNB
+
+        if len(y) == 150:
+            raise RuntimeError("out of time")
+        self.model_ = GaussianNB().fit(X, y)
+        self.classes_ = self.model_.classes_
+        return self
+
+    def predict_proba(self, X):
+        return self.model_.predict_proba(X)
+
+
+def test_who_watches_hears_of_every_task(iris):
+    events = []
+    SoftClassifier(["logistic", "naive_bayes"], progress=events.append).fit(*iris)
+    finished = [(e.specialist, e.fold) for e in events if e.kind == "finished"]
+    assert set(finished) >= {(name, fold) for name in ("logistic", "naive_bayes") for fold in range(5)}
+
+
+def test_the_live_view_is_drawn_on_stderr(iris, capsys):
+    SoftClassifier(["naive_bayes"], progress=True).fit(*iris)
+    assert "naive_bayes" in capsys.readouterr().err
+
+
+class Counting:
+    """A scikit-learn callback that counts what it hears, and may ask to stop."""
+
+    def __init__(self, stop_after=np.inf):
+        self.begun = self.ended = 0
+        self.closed = False
+        self.stop_after = stop_after
+
+    def setup(self, estimator, context):
+        pass
+
+    def on_fit_task_begin(self, estimator, context):
+        self.begun += 1
+
+    def on_fit_task_end(self, estimator, context):
+        self.ended += 1
+        return self.ended >= self.stop_after
+
+    def teardown(self, estimator, context):
+        self.closed = True
+
+
+def test_scikit_learns_callbacks_hear_of_the_fit_and_of_every_task(iris):
+    counting = Counting()
+    model = SoftClassifier(["logistic", "naive_bayes"]).set_callbacks(counting).fit(*iris)
+    refits = len(model.specialists_)
+    assert counting.begun == counting.ended == 1 + 2 * 5 + refits
+    assert counting.closed
+
+
+def test_a_callback_may_stop_the_fit_which_ends_with_a_model(iris):
+    model = SoftClassifier(classifiers("fast")).set_callbacks(Counting(stop_after=12)).fit(*iris)
+    assert "left out: the fit was asked to stop" in set(model.leaderboard_["status"])
+    assert model.predict(iris[0]).shape == (150,)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_a_bulky_table_has_its_views_in_files_and_the_same_model(monkeypatch, n_jobs):
+    X, y = load_diabetes(return_X_y=True)
+    fit = lambda: SoftRegressor(["ridge", "decision_tree", "knn_5"], n_jobs=n_jobs).fit(X, y)
+    expected = fit()
+    kept = []
+    monkeypatch.setattr("softlearning.method.crossfit.BULKY", 0)
+    monkeypatch.setattr("softlearning.execution.shared.written", lambda d, path: kept.append(path) or written(d, path))
+    model = fit()
+    assert kept
+    assert not any(os.path.exists(path) for path in kept)
+    np.testing.assert_array_equal(model.oof_, expected.oof_)
+    np.testing.assert_array_equal(model.predict(X), expected.predict(X))

@@ -1,0 +1,106 @@
+"""Under a time limit, what is begun can be finished."""
+
+import numpy as np
+import pytest
+
+from softlearning.execution.plan import Plan, order
+
+
+def plan(workers=1, refits=1, folds=3, **costs):
+    return Plan(costs, dict.fromkeys(costs, folds), workers, refits)
+
+
+def test_cheap_specialists_come_first():
+    assert order({"forest": 40, "ridge": 0.2, "tree": 2}) == ["ridge", "tree", "forest"]
+
+
+def test_the_first_of_a_family_comes_before_a_third_of_another():
+    costs = {"ridge": 1.0, "lasso": 1.1, "elastic": 1.2, "tree": 2.0}
+    families = {"ridge": "linear", "lasso": "linear", "elastic": "linear", "tree": "tree"}
+    assert order(costs, families) == ["ridge", "tree", "lasso", "elastic"]
+
+
+def test_the_order_does_not_depend_on_the_order_of_the_library():
+    assert order({"b": 1, "a": 1}) == order({"a": 1, "b": 1}) == ["a", "b"]
+
+
+def test_while_nothing_is_known_a_specialist_is_tried():
+    assert plan(a=1000).refusal("a", remaining=1) == ""
+
+
+def test_seconds_are_foreseen_from_relative_costs_and_then_known_from_own_folds():
+    p = plan(a=1, b=10)
+    p.note("a", 0.5)
+    assert p.seconds("b") == 5.0
+    p.note("b", 2.0)
+    assert p.seconds("b") == 2.0
+
+
+@pytest.mark.parametrize(("remaining", "reason"), [(9, "left out: needs about 20 s, 9 s remain"), (10, ""), (100, "")])
+def test_a_specialist_that_cannot_be_finished_is_left_out_with_its_seconds(remaining, reason):
+    """Three folds and a refit of about 5 s each; the guess may be wrong by 2."""
+    p = plan(a=1, b=10)
+    p.note("a", 0.5)
+    assert p.refusal("b", remaining) == reason
+
+
+def test_when_its_own_seconds_are_known_there_is_no_benefit_of_the_doubt():
+    p = plan(a=1)
+    p.note("a", 5.0)
+    assert p.refusal("a", remaining=14.9) == "left out: needs about 15 s, 15 s remain"
+    assert p.refusal("a", remaining=15.1) == ""
+
+
+def test_the_folds_and_refits_of_those_under_way_are_owed_first():
+    p = plan(a=1, b=1)
+    p.begun.add("a")
+    p.note("a", 1.0)
+    assert p.owed("b") == 3.0
+    assert p.refusal("b", remaining=4.9) != ""
+    assert p.refusal("b", remaining=5.1) == ""
+    p.give_up("a")
+    assert p.refusal("b", remaining=2.1) == ""
+
+
+def test_more_workers_finish_more():
+    one, two = plan(workers=1, a=1, b=8), plan(workers=2, a=1, b=8)
+    for p in (one, two):
+        p.note("a", 1.0)
+    assert one.needs("b") == 32.0
+    assert two.needs("b") == 24.0
+
+
+@pytest.mark.parametrize("folds", [3, 10])
+@pytest.mark.parametrize("workers", [1, 2, 4])
+def test_a_task_that_hangs_leaves_time_for_the_others(folds, workers):
+    p = plan(workers=workers, folds=folds, a=1, hung=1)
+    assert p.allowance("hung", remaining=60.0) <= 45.0
+    assert p.allowance("hung", remaining=60.0) >= 60.0 / (folds + 1)
+
+
+def test_by_simulation_what_is_begun_ends_in_time(rng):
+    """Random libraries with costs that are wrong by up to 2: at most one specialist is begun in vain at a time."""
+    for _ in range(200):
+        names = [f"s{i}" for i in range(rng.integers(1, 12))]
+        costs = {name: float(10 ** rng.uniform(-1, 2)) for name in names}
+        true = {name: costs[name] * 0.01 * 2 ** rng.uniform(-1, 1) for name in names}
+        limit = float(10 ** rng.uniform(-1, 2))
+        p = Plan(costs, dict.fromkeys(names, 5), refits=1)
+        clock = 0.0
+        for name in order(costs):
+            for _ in range(5):
+                if p.refusal(name, limit - clock):
+                    p.give_up(name)
+                    break
+                p.begun.add(name)
+                spent = min(true[name], p.allowance(name, limit - clock))
+                clock += spent
+                if spent < true[name]:
+                    p.give_up(name)
+                    break
+                p.note(name, spent)
+        complete = [name for name in names if len(p.finished.get(name, ())) == 5]
+        assert clock + sum(true[name] for name in complete) <= limit * (1 + 1e-9) or len(complete) == 0
+        if limit > 20 * sum(true.values()):
+            assert sorted(complete) == sorted(names)
+    assert np.isfinite(clock)

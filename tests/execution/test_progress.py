@@ -1,0 +1,95 @@
+"""The live view shows what is known: states, elapsed and expected time, failures."""
+
+import io
+
+import pytest
+from rich.console import Console
+
+from softlearning.execution import Event, Task, run
+from softlearning.execution.progress import Board, clock, draw, grouped, watching
+
+
+def board(*events, begin=0.0):
+    """A board that took (kind, specialist, fold, seconds, cost) at the given instants."""
+    made = Board(begin)
+    for now, (kind, name, fold, seconds, cost) in events:
+        made.take(Event(kind, name, fold, seconds, 0, 0, "ValueError: no" if kind == "failed" else "", cost), now)
+    return made
+
+
+def picture(made, now):
+    console = Console(file=io.StringIO(), width=100)
+    console.print(draw(made, now))
+    return console.file.getvalue()
+
+
+def test_expected_time_follows_relative_costs_until_a_specialist_is_known():
+    made = board(
+        (0, ("waiting", "a", 0, 0, 1)),
+        (0, ("waiting", "b", 0, 0, 10)),
+        (0, ("waiting", "b", 1, 0, 10)),
+        (0, ("started", "a", 0, 0, 1)),
+    )
+    assert made.expected(0.5) is None
+    made.take(Event("finished", "a", 0, 2.0, 1, 3), 2.0)
+    assert made.expected(2.0) == 40.0
+    made.take(Event("started", "b", 0, 0, 1, 3, cost=10), 2.0)
+    made.take(Event("finished", "b", 0, 5.0, 2, 3, cost=10), 7.0)
+    assert made.expected(7.0) == 5.0
+
+
+def test_a_running_task_counts_less_as_time_goes_by_and_never_below_nothing():
+    made = board((0, ("finished", "a", 0, 4.0, 1)), (4, ("started", "a", 1, 0, 1)))
+    assert made.expected(5.0) == 3.0
+    assert made.expected(60.0) == 0.0
+
+
+def test_two_at_once_take_half_the_time():
+    made = board((0, ("started", "a", 0, 0, 1)), (0, ("started", "a", 1, 0, 1)), (0, ("waiting", "a", 2, 0, 1)))
+    made.take(Event("finished", "a", 0, 4.0, 1, 3), 4.0)
+    assert made.expected(4.0) == 2.0
+
+
+def test_the_picture_has_a_row_a_specialist_a_mark_a_fold_and_the_reason_of_a_failure():
+    made = board(
+        (0, ("finished", "ridge", 0, 1.5, 1)),
+        (0, ("started", "ridge", 1, 0, 1)),
+        (0, ("failed", "forest", 0, 0.1, 1)),
+        (0, ("waiting", "forest", 1, 0, 1)),
+        (0, ("restored", "ridge", "refit", 0, 1)),
+    )
+    title, head, ridge, forest = (line.split() for line in picture(made, 65.0).splitlines())
+    assert " ".join(title) == "3 of 5 tasks, 1:05, about 0:02 more, 1 specialist failed"
+    assert head == ["specialist", "0", "1", "refit", "seconds"]
+    assert ridge == ["ridge", "✓", "▸", "↺", "1.5"]
+    assert forest == ["forest", "✗", "·", "0.1", "ValueError:", "no"]
+
+
+def test_many_folds_share_columns():
+    columns = grouped([*range(30), "refit"])
+    assert columns[0] == [0, 1, 2]
+    assert columns[-1] == ["refit"]
+    assert [fold for group in columns for fold in group] == [*range(30), "refit"]
+
+
+@pytest.mark.parametrize(("seconds", "text"), [(0, "0:00"), (59.6, "1:00"), (3599, "59:59"), (3661, "1:01:01")])
+def test_clock(seconds, text):
+    assert clock(seconds) == text
+
+
+def test_names_are_shown_as_they_are():
+    assert "[red]x[/red]" in picture(board((0, ("waiting", "[red]x[/red]", 0, 0, 1))), 1.0)
+
+
+def test_a_fit_can_be_watched_live_by_ones_own_function_or_by_nobody():
+    tasks = [Task("ridge", fold, dict, ()) for fold in range(2)]
+    console = Console(file=io.StringIO(), width=80, force_terminal=True)
+    with watching(True, console) as watch:
+        run(tasks, watch=watch)
+    assert "2 of 2 tasks" in console.file.getvalue()
+    events = []
+    with watching(events.append) as watch:
+        run(tasks, watch=watch)
+    assert [e.kind for e in events].count("finished") == 2
+    with watching(False) as watch:
+        assert watch is None

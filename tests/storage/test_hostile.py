@@ -1,0 +1,160 @@
+"""Model files from strangers: no code runs, no process dies, memory stays in its limit, each is refused with reason."""
+
+import csv
+import json
+import os
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from softlearning.storage import save
+from tests.storage import hostile
+
+ROOT = Path(__file__).resolve().parents[2]
+MEGABYTES = (hostile.LIMIT >> 20) + 200  # what opening a file may add to the memory of a process
+
+
+@pytest.fixture(scope="module")
+def honest(tmp_path_factory):
+    """The path of an honest model file and of rows to predict."""
+    folder = tmp_path_factory.mktemp("honest")
+    model, rows = hostile.honest_model()
+    save(model, folder / "model")
+    np.save(folder / "rows.npy", rows)
+    return folder / "model", folder / "rows.npy"
+
+
+class Judge:
+    """A process that opens files under watch; a new one when it dies."""
+
+    def __init__(self, honest):
+        self.honest = honest
+        self.process = None
+
+    def open(self, path):
+        if self.process is None:
+            command = [sys.executable, "-m", "tests.storage.hostile", *map(str, self.honest)]
+            threads = {"OMP_NUM_THREADS": "1", "PYTHONFAULTHANDLER": ""}
+            self.process = subprocess.Popen(
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                text=True,
+                cwd=ROOT,
+                env={**os.environ, **threads},
+            )
+        self.process.stdin.write(f"{path}\n")
+        self.process.stdin.flush()
+        for line in self.process.stdout:
+            report = json.loads(line)
+            if "outcome" in report:
+                return report
+        code = self.process.wait()
+        self.close()
+        return {"path": str(path), "outcome": f"died of {code}", "reason": "", "seen": [], "grown_mb": 0, "seconds": 0}
+
+    def close(self):
+        if self.process is not None:
+            self.process.communicate(timeout=hostile.PATIENCE)
+            self.process = None
+
+
+@pytest.fixture(scope="module")
+def judge(honest):
+    judge = Judge(honest)
+    yield judge
+    judge.close()
+
+
+def verdicts(judge, folder, files):
+    """(name, report) of each (name, bytes)."""
+    for number, (name, data) in enumerate(files):
+        path = folder / str(number)
+        path.write_bytes(data)
+        yield name, judge.open(path)
+        path.unlink()
+
+
+def harmless(report):
+    return not report["seen"] and report["grown_mb"] <= MEGABYTES and not report["outcome"].startswith("died")
+
+
+def test_an_honest_file_passes_the_judge(judge, honest):
+    report = judge.open(honest[0])
+    assert report["outcome"] == "same"
+    assert not report["seen"]
+    assert judge.open("no-such-file")["outcome"] == "raised"
+
+
+def test_the_watch_sees_what_code_in_a_file_would_do(tmp_path):
+    """In a process of its own, since an audit hook cannot be taken away again."""
+    acts = "open('w', 'w').close(); open('/etc/hostname').close(); exec('1'); import wave; os.system('true')"
+    start = f"import os; from tests.storage import hostile; os.chdir({str(tmp_path)!r})"
+    code = f"{start}; seen = hostile.forbid_and_report(); {acts}; print(seen)"
+    seen = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=True).stdout
+    for sign in ("open w w", "open /etc/hostname", "exec", "import wave", "os.system"):
+        assert sign in seen
+
+
+def test_every_crafted_file_is_refused_with_a_reason_and_does_no_harm(judge, honest, tmp_path):
+    names = []
+    for name, report in verdicts(judge, tmp_path, hostile.crafted(honest[0])):
+        names.append(name)
+        assert harmless(report), (name, report)
+        assert report["outcome"] == "refused", (name, report)
+        assert report["reason"].strip(), name
+    assert len(set(names)) == len(names) >= 100
+    assert not list(ROOT.glob("pwned"))
+
+
+def check_mutated(judge, honest, folder, seeds):
+    good = honest[0].read_bytes()
+    outcomes = Counter()
+    for name, report in verdicts(judge, folder, ((seed, hostile.mutated(good, seed)) for seed in seeds)):
+        assert harmless(report), (name, report)
+        assert report["outcome"] in ("refused", "same"), (name, report)
+        outcomes[report["outcome"]] += 1
+    return outcomes
+
+
+def check_resealed(judge, honest, folder, seeds):
+    """Who repairs the checksums may change what a model answers, and nothing else."""
+    outcomes = Counter()
+    for name, report in verdicts(judge, folder, ((seed, hostile.resealed(honest[0], seed)) for seed in seeds)):
+        assert harmless(report), (name, report)
+        outcomes[report["outcome"]] += 1
+    return outcomes
+
+
+def test_damaged_files_are_refused_or_answer_as_before(judge, honest, tmp_path):
+    outcomes = check_mutated(judge, honest, tmp_path, range(300))
+    assert outcomes["refused"] > 250
+
+
+def test_damage_under_repaired_checksums_does_no_harm(judge, honest, tmp_path):
+    outcomes = check_resealed(judge, honest, tmp_path, range(100))
+    assert outcomes["refused"] > 20
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(7200)
+def test_ten_thousand_damaged_files_do_no_harm(judge, honest, tmp_path):
+    """The counts go to hostile_files.csv in the folder SOFTLEARNING_RESULTS, if there is one."""
+    counts = {
+        "crafted": Counter(report["outcome"] for _, report in verdicts(judge, tmp_path, hostile.crafted(honest[0]))),
+        "mutated": check_mutated(judge, honest, tmp_path, range(10_000)),
+        "resealed": check_resealed(judge, honest, tmp_path, range(10_000, 13_000)),
+    }
+    assert set(counts["crafted"]) == {"refused"}
+    assert sum(counts["mutated"].values()) == 10_000
+    if folder := os.environ.get("SOFTLEARNING_RESULTS"):
+        with open(Path(folder) / "hostile_files.csv", "w", newline="") as file:
+            writer = csv.writer(file, lineterminator="\n")
+            writer.writerow(("kind", "outcome", "files"))
+            writer.writerows(
+                (kind, outcome, n) for kind, found in counts.items() for outcome, n in sorted(found.items())
+            )

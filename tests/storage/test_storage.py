@@ -1,0 +1,381 @@
+"""Saved models: what comes back is what was saved, in another process, bit for bit; nothing half-written is left."""
+
+import json
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.preprocessing import OneHotEncoder
+
+from softlearning import Library, SoftClassifier, SoftRegressor, Specialist, load
+from softlearning.library import classifiers, every_row
+from softlearning.storage import ModelFileError, save
+from softlearning.storage.codec import Reader, Writer
+from softlearning.storage.parts import build, dump, inspect
+
+ROOT = Path(__file__).resolve().parents[2]
+STATES = {"plain": {"calibrate": False}, "calibrated": {"calibrate": True}, "selective": {"calibrate": True}}
+
+
+def numbers(task, n=90, d=4, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d))
+    y = X[:, 0] - X[:, 1] ** 2 + rng.normal(scale=0.3, size=n)
+    return X, y if task == "regression" else np.digitize(y, [-1.5, 0.0])
+
+
+def table(n=80):
+    """A column of each kind: numbers with gaps, categories, dates, text."""
+    rng = np.random.default_rng(1)
+    frame = pd.DataFrame(
+        {
+            "size": np.where(rng.random(n) < 0.2, np.nan, rng.normal(size=n)),
+            "colour": rng.choice(["red", "green", "blue", None], n),
+            "when": pd.Timestamp("2024-01-01") + pd.to_timedelta(rng.integers(0, 500, n), "D"),
+            "note": [f"{a} went to {b} {k}" for k, (a, b) in enumerate(rng.choice(["anna", "bob", "carl"], (n, 2)))],
+        }
+    )
+    return frame, np.where(frame["colour"] == "red", "yes", "no")
+
+
+def answers(model, X, state="plain"):
+    """All that a model says of some rows, as arrays."""
+    if isinstance(model, SoftRegressor):
+        low, high = model.predict_interval(X) if state == "selective" else (0.0, 0.0)
+        return [*model.predict(X, return_std=True), np.add(low, high)]
+    labels, accepted = model.predict_selective(X) if state == "selective" else (model.predict(X), True)
+    return [model.predict_proba(X), model.disagreement(X), labels, np.asarray(accepted)]
+
+
+FRESH = """
+import sys, numpy as np
+from softlearning import load
+from tests.storage.test_storage import answers
+for path, state in zip(sys.argv[1::2], sys.argv[2::2]):
+    model = load(path)
+    rows = np.load(path + ".rows.npy")
+    np.savez(path + ".answers.npz", *answers(model, rows, state))
+"""
+
+
+def in_a_fresh_process(cases):
+    """Answers of saved models, given by a process that has only the files."""
+    arguments = [text for path, state in cases for text in (str(path), state)]
+    subprocess.run([sys.executable, "-W", "error", "-c", FRESH, *arguments], check=True, cwd=ROOT, timeout=900)
+    return [list(np.load(f"{path}.answers.npz", allow_pickle=False).values()) for path, _ in cases]
+
+
+def check_round_trips(models, folder):
+    """[(model, rows, state)] all answer the same, bit for bit, after a journey through a file."""
+    cases = []
+    for k, (model, rows, state) in enumerate(models):
+        path = folder / f"{k}.model"
+        save(model, path)
+        np.save(f"{path}.rows.npy", rows)
+        cases.append((path, state))
+    for (model, rows, state), given in zip(models, in_a_fresh_process(cases)):
+        for ours, theirs in zip(answers(model, rows, state), given, strict=True):
+            np.testing.assert_array_equal(ours, theirs, err_msg=f"{model}")
+
+
+def one_specialist(row, task, state):
+    """A model of one specialist, and where it reads others, of these."""
+    X, y = numbers(task)
+    library = [row] if row.level == 1 else ["naive_bayes", "decision_tree", row]
+    if task == "regression":
+        return SoftRegressor(library, cv=2, rule="uniform").fit(X, y)
+    return SoftClassifier(library, cv=2, rule="uniform", **STATES[state]).fit(X, y)
+
+
+FAST = {
+    "classification": ("knn_5", "decision_tree", "hist_gradient_boosting", "svm_rbf", "mlp_small", "spline_logistic"),
+    "regression": ("ridge", "knn_15", "extra_trees", "catboost", "svr_rbf"),
+}
+
+
+@pytest.mark.parametrize("task", FAST)
+def test_a_model_answers_bit_for_bit_alike_in_a_fresh_process(task, tmp_path):
+    rows = numbers(task, n=50, seed=9)[0]
+    make = SoftRegressor if task == "regression" else SoftClassifier
+    model = make(list(FAST[task]), rule="uniform", cv=2).fit(*numbers(task))
+    check_round_trips([(model, rows, "selective")], tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("task", FAST)
+def test_every_specialist_in_every_state_answers_bit_for_bit_alike_in_a_fresh_process(task, tmp_path):
+    rows = numbers(task, n=50, seed=9)[0]
+    models = [(one_specialist(row, task, state), rows, state) for row in every_row(task) for state in STATES]
+    assert len(models) >= 45
+    check_round_trips(models, tmp_path)
+
+
+def test_a_table_with_categories_dates_text_and_gaps_round_trips(tmp_path):
+    frame, y = table()
+    model = SoftClassifier(["logistic", "hist_gradient_boosting", "catboost"], rule="uniform", cv=2).fit(frame, y)
+    model._reference = model._admit(frame.iloc[:32])
+    save(model, tmp_path / "m")
+    loaded = load(tmp_path / "m")
+    np.testing.assert_array_equal(loaded.predict_proba(frame), model.predict_proba(frame))
+    assert loaded._schema == model._schema
+    assert loaded.table_ == model.table_
+
+
+def test_a_sparse_table_round_trips(tmp_path):
+    X, y = numbers("classification")
+    X = sp.csr_matrix(np.where(X > 0, X, 0))
+    model = SoftClassifier(["logistic", "knn_5", "svm_rbf", "random_forest"], rule="uniform", cv=2).fit(X, y)
+    model._reference = X[:32]
+    save(model, tmp_path / "m")
+    np.testing.assert_array_equal(load(tmp_path / "m").predict_proba(X), model.predict_proba(X))
+
+
+@pytest.fixture(scope="module")
+def small():
+    X, y = numbers("classification")
+    model = SoftClassifier("fast", cv=2, random_state=1).fit(X, y)
+    model._reference = X[:32]
+    return model
+
+
+def test_everything_that_was_learned_comes_back(small, tmp_path):
+    small.save(tmp_path / "m")
+    loaded = load(tmp_path / "m")
+    pd.testing.assert_series_equal(loaded.weights_, small.weights_)
+    pd.testing.assert_series_equal(loaded.certificate_, small.certificate_)
+    pd.testing.assert_frame_equal(loaded.leaderboard_, small.leaderboard_)
+    pd.testing.assert_frame_equal(loaded.failures_, small.failures_)
+    np.testing.assert_array_equal(loaded.oof_, small.oof_)
+    assert loaded.get_params() == small.get_params()
+    assert list(loaded.specialists_) == list(small.specialists_)
+    assert loaded.cv_risk_ == small.cv_risk_
+
+
+def test_a_loaded_model_recombines_and_saves_again(small, tmp_path):
+    save(small, tmp_path / "a")
+    loaded = load(tmp_path / "a")
+    X, y = numbers("classification")
+    again = loaded.recombine(rule="uniform", X=X, y=y)
+    np.testing.assert_array_equal(again.predict_proba(X), small.recombine(rule="uniform", X=X, y=y).predict_proba(X))
+    save(loaded, tmp_path / "b")
+    np.testing.assert_array_equal(load(tmp_path / "b").predict_proba(X), small.predict_proba(X))
+
+
+def test_models_of_folds_round_trip(tmp_path):
+    X, y = numbers("regression")
+    model = SoftRegressor("fast", cv=2, refit=False).fit(X, y)
+    save(model, tmp_path / "m")
+    loaded = load(tmp_path / "m")
+    np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
+    assert [len(models) for models in loaded.specialists_.values()] == [2] * len(model.specialists_)
+
+
+def test_equal_models_give_equal_members(small, tmp_path):
+    for name in ("a", "b"):
+        save(small, tmp_path / name)
+    files = [zipfile.ZipFile(tmp_path / name) for name in ("a", "b")]
+    members = [{n: f.read(n) for n in f.namelist() if n != "manifest.json"} for f in files]
+    assert members[0] == members[1]
+
+
+def test_without_its_out_of_fold_predictions_a_file_is_smaller_and_the_model_predicts(small, tmp_path):
+    save(small, tmp_path / "with")
+    save(small, tmp_path / "without", keep_oof=False)
+    assert (tmp_path / "without").stat().st_size < (tmp_path / "with").stat().st_size
+    X, _ = numbers("classification")
+    np.testing.assert_array_equal(load(tmp_path / "without").predict_proba(X), small.predict_proba(X))
+
+
+def test_the_manifest_tells_what_the_file_holds(small, tmp_path):
+    save(small, tmp_path / "m")
+    manifest = json.loads(zipfile.ZipFile(tmp_path / "m").read("manifest.json"))
+    assert manifest["model"] == "SoftClassifier"
+    assert {"softlearning", "scikit-learn", "numpy", "catboost", "lightgbm"} <= manifest["versions"].keys()
+    assert sum(manifest["weights"].values()) == pytest.approx(1)
+    assert manifest["certificate"]["gap"] < 1e-9
+    assert "4" in manifest["input"]
+
+
+def test_what_cannot_be_stored_becomes_a_note(tmp_path):
+    X, y = numbers("classification")
+    library = (
+        Library((Specialist("own", "linear", lambda shape: LogisticRegression()),)) + classifiers("fast")["knn_15"]
+    )
+    model = SoftClassifier(library, rule="uniform", cv=2).fit(X, y)
+    save(model, tmp_path / "m")
+    loaded = load(tmp_path / "m")
+    assert loaded.library is None
+    assert "own" in loaded._notes["library"]
+    np.testing.assert_array_equal(loaded.predict_proba(X), model.predict_proba(X))
+    rows = {row.name: row for row in loaded.record_.library}
+    assert rows["knn_15"].make is classifiers("fast")["knn_15"].specialists[0].make
+    with pytest.raises(ValueError, match="'own' came from a file"):
+        rows["own"].make(None)
+
+
+class OwnClassifier(ClassifierMixin, BaseEstimator):
+    """A user's own class."""
+
+    def fit(self, X, y):
+        self.inner_ = LogisticRegression().fit(X, y)
+        self.classes_ = self.inner_.classes_
+        return self
+
+    def predict_proba(self, X):
+        return self.inner_.predict_proba(X)
+
+    def predict(self, X):
+        return self.inner_.predict(X)
+
+
+def test_a_class_of_the_user_is_loaded_only_by_its_exact_name(tmp_path):
+    X, y = numbers("classification")
+    model = SoftClassifier([("own", OwnClassifier())], cv=2).fit(X, y)
+    name = f"{OwnClassifier.__module__}.OwnClassifier"
+    with pytest.warns(UserWarning, match="to read it: load"):
+        save(model, tmp_path / "m")
+    with pytest.raises(ModelFileError, match=rf"{name}.*trusted="):
+        load(tmp_path / "m")
+    with pytest.raises(ModelFileError, match="not on the list"):
+        load(tmp_path / "m", trusted=[name + "2", OwnClassifier.__module__, "*"])
+    np.testing.assert_array_equal(load(tmp_path / "m", trusted=[name]).predict_proba(X), model.predict_proba(X))
+
+
+@pytest.mark.parametrize("trusted", ["tests", True, [OwnClassifier]])
+def test_trust_is_a_list_of_names_never_a_switch(small, tmp_path, trusted):
+    save(small, tmp_path / "m")
+    with pytest.raises(TypeError):
+        load(tmp_path / "m", trusted=trusted)
+
+
+def test_kinds_of_columns_and_callbacks(tmp_path):
+    """Plain parameters come back; whoever watched the fit does not."""
+    X, y = numbers("regression")
+    X = np.column_stack([X, np.arange(len(X)) % 3])
+    model = SoftRegressor(["ridge"], cv=2, kinds={"x4": "category"}).fit(X, y)
+    model._skl_callbacks = [object()]
+    save(model, tmp_path / "m")
+    loaded = load(tmp_path / "m")
+    assert loaded.kinds == {"x4": "category"}
+    assert not hasattr(loaded, "_skl_callbacks")
+    np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
+
+
+def test_what_loading_would_refuse_is_not_written(tmp_path):
+    encoder = OneHotEncoder(min_frequency=2).fit([["a"], ["a"], ["b"]])
+    with pytest.raises(ModelFileError, match="rare categories"):
+        save(encoder, tmp_path / "m")
+    with pytest.raises(ModelFileError, match="cannot be stored"):
+        save(Ridge().set_params(alpha=(x for x in [1])), tmp_path / "m")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_save_that_fails_leaves_the_old_file_and_nothing_else(small, tmp_path, monkeypatch):
+    path = tmp_path / "m"
+    save(small, path)
+    before = path.read_bytes()
+    monkeypatch.setattr(os, "fsync", lambda _: (_ for _ in ()).throw(OSError("disk full")))
+    with pytest.raises(OSError, match="disk full"):
+        save(small, path)
+    assert path.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_signed_file_is_read_only_with_its_key(small, tmp_path):
+    save(small, tmp_path / "signed", key=b"secret")
+    save(small, tmp_path / "plain")
+    assert load(tmp_path / "signed", key=b"secret").get_params() == small.get_params()
+    with pytest.raises(ModelFileError, match="another key"):
+        load(tmp_path / "signed", key=b"other")
+    with pytest.raises(ModelFileError, match="not signed"):
+        load(tmp_path / "plain", key=b"secret")
+
+
+def rewrite(path, change):
+    """The same file with a changed manifest."""
+    with zipfile.ZipFile(path) as file:
+        members = [(info, file.read(info)) for info in file.infolist()]
+    with zipfile.ZipFile(path, "w") as file:
+        for info, data in members:
+            if info.filename == "manifest.json":
+                manifest = json.loads(data)
+                change(manifest)
+                data = json.dumps(manifest).encode()
+            file.writestr(info, data)
+
+
+@pytest.mark.parametrize(("package", "version"), [("softlearning", "9.1.0"), ("scikit-learn", "1.8.2")])
+def test_another_series_is_refused_and_both_versions_are_named(small, tmp_path, package, version):
+    save(small, tmp_path / "m")
+    rewrite(tmp_path / "m", lambda manifest: manifest["versions"].update({package: version}))
+    with pytest.raises(ModelFileError, match=rf"{package} {version}, and this is \d"):
+        load(tmp_path / "m")
+
+
+def test_another_patch_of_scikit_learn_or_version_of_catboost_loads_with_a_warning(small, tmp_path):
+    save(small, tmp_path / "m")
+    rewrite(tmp_path / "m", lambda manifest: manifest["versions"].update({"catboost": "1.0.0"}))
+    with pytest.warns(UserWarning, match=r"saved with catboost 1\.0\.0"):
+        assert load(tmp_path / "m").get_params() == small.get_params()
+
+
+VALUES = [
+    [1, 2.5, None, True, "ä", [1, [2]], float("inf"), float("-inf")],
+    {"a": 1, "$": 2, "b": {"c": ()}},
+    {1: "x", (2, "y"): [3], None: 4.0},
+    (1, ("a", None)),
+    np.float32(0.1),
+    np.int64(-3),
+    np.datetime64("2024-05-06"),
+    np.array([[1.5, np.nan]], dtype=np.float32),
+    np.asfortranarray(np.arange(6.0).reshape(2, 3)),
+    np.array(["a", None, 2.5], dtype=object),
+    np.array(["é", "bc"]),
+    pd.Series([1.0, 2.0], index=["a", "b"], name="w"),
+    pd.Series(["a", None], dtype="str"),
+    pd.Series([1, None], dtype="Int64"),
+    pd.Series([True, None], dtype="boolean"),
+    pd.DataFrame({"x": [1, 2], "y": ["a", None], "z": pd.Categorical(["u", None], categories=["v", "u"])}),
+    pd.DataFrame({"t": pd.to_datetime(["2024-01-01", None])}),
+    pd.DataFrame(columns=["specialist", "fold"]),
+]
+
+
+@pytest.mark.parametrize("value", VALUES, ids=lambda v: type(v).__name__)
+def test_values_come_back_with_their_types(value):
+    writer = Writer()
+    tree = json.loads(json.dumps(writer.encode(value), allow_nan=False))
+    back = Reader(writer.members, 1 << 30).decode(tree)
+    assert type(back) is type(value)
+    if isinstance(value, pd.DataFrame | pd.Series):
+        (pd.testing.assert_frame_equal if isinstance(value, pd.DataFrame) else pd.testing.assert_series_equal)(
+            back, value
+        )
+    elif isinstance(value, np.ndarray):
+        np.testing.assert_array_equal(back, value)
+        assert (back.dtype, back.flags.f_contiguous) == (value.dtype, value.flags.f_contiguous)
+        assert back.flags.writeable
+    else:
+        assert back == value
+
+
+def test_generators_and_optimizers_stay_out_of_the_file(small):
+    from sklearn.ensemble import GradientBoostingRegressor
+    from sklearn.neural_network import MLPRegressor
+
+    X, y = numbers("regression")
+    network = MLPRegressor(hidden_layer_sizes=(4,), max_iter=300, tol=1e-1, random_state=0).fit(X, y)
+    loaded = build(dump(network), inspect(dump(network), 1 << 30).met)
+    assert hasattr(network, "_optimizer")
+    assert not hasattr(loaded, "_optimizer")
+    boosting = GradientBoostingRegressor(n_estimators=3, random_state=0).fit(X, y)
+    assert b"RandomState" not in dump(boosting)
+    np.testing.assert_array_equal(loaded.predict(X), network.predict(X))

@@ -1,0 +1,157 @@
+"""Reasons for weights, their intervals, contributions and column importance."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose
+
+from softlearning.uncertainty.disagreement import blend
+from softlearning.weights import reasons as explain
+from softlearning.weights import solve_weights
+from softlearning.weights.reasons import (
+    bootstrap_weights,
+    contributions,
+    family_totals,
+    gram_matrix,
+    permutation_importance,
+    weights_from_gram,
+    why_these_weights,
+)
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(0)
+
+
+@pytest.fixture
+def regression(rng):
+    """Two good specialists with independent errors, a copy of the first, and a worse version of the second."""
+    y = rng.normal(size=(400, 1))
+    a, b = y + 0.5 * rng.normal(size=(400, 1)), y + 0.5 * rng.normal(size=(400, 1))
+    worse = y + 1.5 * (b - y) + 0.3 * rng.normal(size=(400, 1))
+    return np.stack([a, b, a + 1e-5 * rng.normal(size=a.shape), worse], axis=1), y
+
+
+def test_gram_matrix_holds_the_risk_of_every_blend(rng):
+    P, target, alpha = rng.normal(size=(30, 4, 3)), rng.normal(size=(30, 3)), rng.dirichlet(np.ones(4))
+    risk = ((blend(P, alpha) - target) ** 2).sum(axis=1)
+    assert_allclose(alpha @ gram_matrix(P, target) @ alpha, risk.mean())
+    weight = rng.random(30)
+    assert_allclose(alpha @ gram_matrix(P, target, weight) @ alpha, np.average(risk, weights=weight))
+
+
+def test_weights_from_the_gram_matrix_are_the_weights_from_the_rows(rng):
+    P, target = rng.dirichlet(np.ones(3), size=(200, 6)), np.eye(3)[rng.integers(0, 3, 200)]
+    from_rows = solve_weights(P, target).weights
+    assert_allclose(weights_from_gram(gram_matrix(P, target)), from_rows, atol=1e-7)
+
+
+def test_every_specialist_gets_a_reason(regression):
+    P, y = regression
+    alpha = np.array([0.5, 0.5, 0.0, 0.0])
+    reasons = why_these_weights(["a", "b", "copy", "worse"], P, y, alpha, unfinished={"svm": "failed: no memory"})
+    words = {r.specialist: (r.word, r.other) for r in reasons}
+    assert words == {
+        "a": ("earns", ""),
+        "b": ("earns", ""),
+        "copy": ("duplicate", "a"),
+        "worse": ("dominated", "b"),
+        "svm": ("failed: no memory", ""),
+    }
+    assert "dominated (b)" in str(next(r for r in reasons if r.specialist == "worse"))
+
+
+def test_worth_is_what_dropping_a_specialist_costs(regression):
+    P, y = regression
+    P = P[:, [0, 1, 3]]
+    alpha = solve_weights(P, y).weights
+    reasons = {r.specialist: r for r in why_these_weights(["a", "b", "worse"], P, y, alpha)}
+    without_b = solve_weights(P[:, [0, 2]], y).objective
+    assert_allclose(reasons["b"].worth, without_b - solve_weights(P, y).objective, atol=1e-9)
+    assert reasons["a"].worth > 0.1
+    assert_allclose(reasons["a"].slope, 0, atol=1e-9)
+    assert reasons["worse"].slope > 0
+
+
+def test_a_specialist_that_only_a_blend_makes_superfluous_is_not_called_dominated(rng):
+    # the errors of c are the mean of those of a and b plus noise: neither alone dominates it
+    e = rng.normal(size=(2000, 2))
+    c = e.mean(axis=1) + 0.6 * rng.normal(size=2000)
+    P = np.stack([e[:, :1], e[:, 1:], c[:, None]], axis=1)
+    alpha = np.array([0.5, 0.5, 0.0])
+    reason = why_these_weights(["a", "b", "c"], P, np.zeros((2000, 1)), alpha)[-1]
+    assert (reason.specialist, reason.word) == ("c", "not needed")
+
+
+def test_the_only_specialist_cannot_be_dropped():
+    P, y = np.zeros((3, 1, 1)), np.ones((3, 1))
+    assert why_these_weights(["a"], P, y, np.ones(1))[0].worth == np.inf
+
+
+def test_bootstrap_intervals_hold_the_weights_and_shrink_with_rows(rng):
+    def intervals(n):
+        y = rng.normal(size=(n, 1))
+        P = y[:, None] + rng.normal(size=(n, 3, 1)) * np.array([1, 1.2, 1.5])[None, :, None]
+        found = bootstrap_weights(P, y, draws=60)
+        point = solve_weights(P, y).weights
+        assert np.all(found.low <= point)
+        assert np.all(point <= found.high)
+        return (found.high - found.low).mean()
+
+    assert intervals(2000) < 0.6 * intervals(150)
+
+
+@pytest.mark.parametrize("memory", [0, 10**6])
+def test_bootstrap_through_gram_matrices_equals_solving_with_row_weights(regression, memory, monkeypatch):
+    monkeypatch.setattr(explain, "MEMORY", memory)
+    P, y = regression
+    P = P[:, [0, 1, 3]]
+    fast = bootstrap_weights(P, y, draws=5, seed=3)
+    rng = np.random.default_rng(3)
+    slow = [solve_weights(P, y, sample_weight=rng.multinomial(400, np.full(400, 1 / 400))).weights for _ in range(5)]
+    assert_allclose(fast.draws, slow, atol=1e-6)
+
+
+def test_drawing_whole_groups_widens_the_intervals_when_rows_repeat(rng):
+    y = np.repeat(rng.normal(size=(40, 1)), 25, axis=0)
+    errors = np.repeat(rng.normal(size=(40, 2, 1)), 25, axis=0)
+    rows = bootstrap_weights(y[:, None] + errors, y, draws=80)
+    groups = bootstrap_weights(y[:, None] + errors, y, draws=80, groups=np.repeat(np.arange(40), 25))
+    assert (groups.high - groups.low).mean() > 2 * (rows.high - rows.low).mean()
+
+
+def test_bootstrap_also_serves_the_log_loss(rng):
+    P, target = rng.dirichlet(np.ones(2), size=(100, 3)), np.eye(2)[rng.integers(0, 2, 100)]
+    found = bootstrap_weights(P, target, loss="log", draws=5)
+    assert_allclose(found.draws.sum(axis=1), 1)
+
+
+def test_contributions_sum_to_the_blend(rng):
+    P, alpha = rng.random((10, 3, 2)), rng.dirichlet(np.ones(3))
+    assert_allclose(contributions(P, alpha).sum(axis=1), blend(P, alpha))
+
+
+def test_family_totals_add_up_heaviest_first():
+    totals = family_totals(["tree", "linear", "tree"], np.array([0.3, 0.4, 0.3]))
+    assert list(totals) == ["tree", "linear"]
+    assert_allclose(list(totals.values()), [0.6, 0.4])
+
+
+@pytest.mark.parametrize("frame", [False, True])
+def test_only_the_columns_that_are_used_matter(rng, frame):
+    X = rng.normal(size=(500, 3))
+    y = 2 * X[:, 0] + X[:, 2]
+    table = pd.DataFrame(X, columns=["a", "b", "c"]) if frame else X
+    predict = lambda T: 2 * np.asarray(T)[:, 0] + np.asarray(T)[:, 2]
+    found = permutation_importance(predict, table, y)
+    assert found.base_loss == 0
+    assert found.mean[1] == 0
+    assert_allclose(found.mean[[0, 2]], [8, 2], rtol=0.2)  # twice the variance of what the column adds
+
+
+def test_shuffling_leaves_the_caller_s_table_as_it_was(rng):
+    X = rng.normal(size=(50, 2))
+    before = X.copy()
+    permutation_importance(lambda T: T[:, 0], X, X[:, 0], loss=lambda y, f: np.abs(y - f).mean(), repeats=1)
+    assert_allclose(X, before, rtol=0)
