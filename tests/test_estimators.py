@@ -66,7 +66,7 @@ def test_no_specialist_beats_the_blend_on_the_rows_that_weights_were_solved_on(c
     assert classifier.certificate_.objective <= classifier.leaderboard_["cv_risk"].min() + 1e-12
 
 
-def test_the_honest_risk_is_not_the_optimised_one(classifier):
+def test_the_held_out_risk_is_not_the_optimised_one(classifier):
     assert classifier.cv_risk_ > classifier.certificate_.objective
 
 

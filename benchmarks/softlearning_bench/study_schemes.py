@@ -24,7 +24,7 @@ from softlearning.method.crossfit import Data, admitted
 from softlearning.method.fitting import predict_tensor, stacker_features, take
 from softlearning.method.folds import fold_of_row
 from softlearning.uncertainty.temperature import apply_temperature, fit_temperature
-from softlearning.weights import FLOOR, RULES, honest_risk, row_losses, solve_weights
+from softlearning.weights import FLOOR, RULES, held_out_risk, row_losses, solve_weights
 from softlearning_bench.fits import Fits, Fitted
 from softlearning_bench.study import StudyCell
 
@@ -250,7 +250,7 @@ def run_scheme(cached: Cached, scheme: Scheme) -> dict[str, Any]:
 
 def judge(cached: Cached, scheme: Scheme, oof: np.ndarray) -> dict[str, float]:
     """Risk of the blend with weights learnt without each row's fold, and its gain over the specialist so picked."""
-    scored = partial(honest_risk, oof, cached.target, cached.fold, loss=scheme.loss)
+    scored = partial(held_out_risk, oof, cached.target, cached.fold, loss=scheme.loss)
     honest = scored(rule=scheme.rule)
     gain, error = paired(scored(rule="best"), honest)
     return {"cv_risk": float(honest.mean()), "gain": gain, "gain_error": error}

@@ -6,19 +6,19 @@ from hypothesis.extra.numpy import arrays
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import nnls
 
-from softlearning import weights as module
 from softlearning.weights import (
     RULES,
-    _beyond_noise,
     errors,
     gram,
-    honest_risk,
+    held_out_risk,
     optimality_gap,
+    problems,
     row_losses,
-    simplex_log_loss,
     slsqp_starts,
     solve_weights,
 )
+from softlearning.weights.rules import _beyond_noise
+from softlearning.weights.solvers import simplex_log_loss
 from tests.weights.solver_problems import (
     LOG_KINDS,
     SQUARED_KINDS,
@@ -307,19 +307,19 @@ def test_the_table_of_rules_describes_itself():
 
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("rule", ["simplex", "greedy", "guarded"])
-def test_honest_risk_uses_weights_that_never_saw_the_row(rule, loss, classes):
+def test_held_out_risk_uses_weights_that_never_saw_the_row(rule, loss, classes):
     P, Y = classes
     folds = np.arange(90) % 3
-    risk = honest_risk(P, Y, folds, rule=rule, loss=loss)
+    risk = held_out_risk(P, Y, folds, rule=rule, loss=loss)
     for fold in range(3):
         train, test = folds != fold, folds == fold
         weights = solve_weights(P[train], Y[train], rule=rule, loss=loss, folds=folds[train]).weights
         assert_allclose(risk[test], row_losses(P[test], Y[test], weights, loss), rtol=1e-7)
 
 
-def test_honest_risk_needs_two_folds(classes):
+def test_held_out_risk_needs_two_folds(classes):
     with pytest.raises(ValueError, match="two folds"):
-        honest_risk(*classes, np.zeros(90))
+        held_out_risk(*classes, np.zeros(90))
 
 
 def many_useless_specialists(seed, n=30, K=60):
@@ -370,7 +370,7 @@ def test_the_errors_explain_the_objective_and_their_gram_matrices_add_up(classes
 
 def test_blocks_of_rows_change_nothing(classes, monkeypatch):
     whole = solve_weights(*classes)
-    monkeypatch.setattr(module, "BLOCK", 20)
+    monkeypatch.setattr(problems, "BLOCK", 20)
     assert_allclose(solve_weights(*classes).weights, whole.weights, atol=1e-12)
     assert_allclose(solve_weights(*classes).objective, whole.objective)
 

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from softlearning import weights as module
+from softlearning.weights import losses as module
 from softlearning.weights import solve_weights
 from tests.weights.solver_problems import (
     LOG_KINDS,

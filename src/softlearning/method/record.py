@@ -15,7 +15,7 @@ from softlearning.method.crossfit import CrossFit, Data, read_by
 from softlearning.method.ensemble import Team
 from softlearning.method.fitting import takes_weight
 from softlearning.uncertainty.conformal import leave_fold_out_blend
-from softlearning.weights import Solution, honest_risk, row_losses, solve_weights
+from softlearning.weights import Solution, held_out_risk, row_losses, solve_weights
 
 COLUMNS = ["specialist", "family", "weight", "cv_risk", "cv_score", "fit_seconds", "predict_seconds", "status", "note"]
 
@@ -124,7 +124,7 @@ def judge(learned: Learned, rule, loss: str) -> Verdict:
     P, Y, weight = learned.rows_tensor(), learned.rows_target(), learned.rows_weight()
     names = learned.crossed.library.level(1).names  # a stacker is no single specialist: it reads several
     alone = P[:, learned.crossed.columns(names)]
-    scored = partial(honest_risk, target=Y, folds=learned.rows_fold(), loss=loss, sample_weight=weight)
+    scored = partial(held_out_risk, target=Y, folds=learned.rows_fold(), loss=loss, sample_weight=weight)
     blend, pick = scored(P, rule=rule), scored(alone, rule="best")
     share = np.full(len(Y), 1 / len(Y)) if weight is None else weight / weight.sum()
     gain = float(share @ (pick - blend))

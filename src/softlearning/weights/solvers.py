@@ -1,0 +1,166 @@
+"""Points of the simplex from matrices: least squares, log loss and ties, arrays in and arrays out."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.linalg import qr
+from scipy.linalg.lapack import dtrcon
+from scipy.optimize import nnls
+
+Floats = NDArray[np.float64]
+Indices = NDArray[np.intp]
+
+MAX_STEPS = 50  # Newton steps for the log loss; single digits are usual
+
+
+def simplex_least_squares(errors: Floats) -> Floats:
+    """Point of the simplex minimising |errors @ alpha|^2; errors is (m, K), target minus prediction.
+
+    Non-negative least squares |[E; 1'] u - [0; 1]| is homogeneous in E u, so u / sum(u) is exactly the optimum.
+    Columns are divided by their norm: a specialist that is wrong by many orders of magnitude spoils nothing.
+    """
+    norms = column_norms(errors)
+    if not norms.all():  # a perfect specialist: nothing can do better
+        return normalised((norms == 0).astype(float))
+    scaled, ones = errors / norms, np.maximum(norms.min() / norms, 1e-290)
+    right = np.append(np.zeros(len(errors)), 1.0)
+    alpha, smallest = corner(int(norms.argmin()), len(norms)), np.inf
+    # The gradient along a column far longer than the best one drowns in rounding. A nudge of its entry in the
+    # row of ones makes that gradient safely positive, and costs a gap of only about the nudge.
+    for nudge in (1e-14, 1e-13, 1e-12, 1e-11):
+        with suppress(RuntimeError):  # a degenerate problem can cycle; the nudged one does not
+            u, _ = nnls(np.vstack([scaled, ones + nudge]), right, maxiter=10 * len(norms) + 50)
+            candidate = normalised(u * ones)
+            gap = _safe_gap(scaled, ones, candidate)
+            if gap < smallest:
+                alpha, smallest = candidate, gap
+        if smallest <= 1e-13:
+            break
+    return alpha
+
+
+def _safe_gap(scaled: Floats, ones: Floats, alpha: Floats) -> float:
+    """`optimality_gap` plus what rounding may hide; errors are scaled / ones, the shortest of norm 1."""
+    blend = scaled @ (alpha / ones)
+    rounding = 4 * np.finfo(float).eps * np.linalg.norm(blend)
+    gap = blend @ blend - ((blend @ scaled - rounding) / ones).min()
+    return 2 * float(max(gap, 0.0))
+
+
+def simplex_log_loss(likelihood: Floats, mass: Floats) -> tuple[Floats, int]:
+    """Point of the simplex minimising -mass @ log(likelihood @ alpha), and the Newton steps it took.
+
+    With J = likelihood / blend the quadratic model at alpha is mass @ (J v - 2)^2 / 2 up to a constant, and on
+    the simplex J v - 2 = (J - 2) v: a Newton step is again `simplex_least_squares`, then a line search.
+    """
+    alpha = np.full(likelihood.shape[1], 1 / likelihood.shape[1])
+    root = np.sqrt(mass)[:, None]
+    best, smallest = alpha, np.inf
+    for step in range(MAX_STEPS):
+        J = likelihood / (likelihood @ alpha)[:, None]
+        gap = float((mass @ J).max() - mass.sum())
+        if gap < smallest:
+            best, smallest = alpha, gap
+        if gap <= 1e-13:
+            return best, step
+        newton = simplex_least_squares(triangle(root * (2 - J)))
+        length = _line_minimum(J @ (newton - alpha), mass)
+        if length * np.abs(newton - alpha).max() <= 1e-16:  # rounding is all that is left
+            return best, step
+        alpha = normalised((1 - length) * alpha + length * newton)
+    return best, MAX_STEPS
+
+
+def _line_minimum(slope: Floats, mass: Floats) -> float:
+    """t in [0, 1] minimising -mass @ log(1 + t slope), by bisection of its derivative."""
+
+    def derivative(t: float) -> float:
+        return float(-mass @ (slope / (1 + t * slope)))
+
+    low, high = 0.0, 1.0
+    if derivative(high) <= 1e-14 - 0.1 * derivative(low):  # close enough, or below what rounding can tell
+        return high
+    for _ in range(40):
+        middle = (low + high) / 2
+        low, high = (middle, high) if derivative(middle) <= 0 else (low, middle)
+    return high
+
+
+def smallest_norm(matrix: Floats, alpha: Floats, active: Indices, count: Floats) -> Floats:
+    """The point of smallest norm among the weights on `active` with the same sum and the same matrix @ alpha.
+
+    The blend is the same for all optima, so they are alpha + N z >= 0 with N a basis of the null space of
+    [matrix; 1']. With b = alpha / sqrt(count) the norm over all specialists is |b|, and the smallest
+    |b0 + N z| with b0 + N z >= 0 is a least-distance problem: one more NNLS (Lawson and Hanson, chapter 23).
+    """
+    root = np.sqrt(count[active])
+    unit, ones = unit_columns(matrix[:, active])
+    null = null_space(np.vstack([unit, ones])) * ones[:, None] / root[:, None]
+    if null.shape[1] == 0:
+        return alpha
+    N = np.linalg.qr(null)[0]
+    b = alpha[active] / root
+    b = b - N @ (N.T @ b)
+    if b.min() < 0:
+        system = np.vstack([N.T, -b])
+        right = np.append(np.zeros(N.shape[1]), 1.0)
+        try:
+            residual = system @ nnls(system, right, maxiter=10 * len(b) + 50)[0] - right
+        except RuntimeError:
+            return alpha
+        b = b - N @ residual[:-1] / residual[-1]
+    result = np.zeros_like(alpha)
+    result[active] = np.where(b * root > 1e-13 * ones, b * root, 0.0)  # no specialist lives on rounding alone
+    return normalised(result)
+
+
+def optimality_gap(errors: Floats, alpha: ArrayLike) -> float:
+    """Upper bound on objective(alpha) - optimum for the squared loss; zero exactly at the optimum."""
+    alpha = np.asarray(alpha, dtype=np.float64)
+    gradient = 2 * errors.T @ (errors @ alpha)
+    return float(max(alpha @ gradient - gradient.min(), 0.0))
+
+
+def unit_columns(matrix: Floats) -> tuple[Floats, Floats]:
+    """Columns divided by their norm, and the row of ones likewise (in units of the shortest column)."""
+    norms = column_norms(matrix)
+    norms[norms == 0] = norms[norms > 0].min() if norms.any() else 1.0
+    return matrix / norms, np.maximum(norms.min() / norms, 1e-290)
+
+
+def null_space(matrix: Floats) -> Floats:
+    """(K, q) orthonormal basis of the vectors that matrix (m, K) sends to zero, up to rounding."""
+    m, K = matrix.shape
+    if m >= K and dtrcon(np.linalg.qr(matrix, mode="r"))[0] > 1e-10:  # far from singular: nothing to look for
+        return np.empty((K, 0))
+    Q, R, _ = qr(matrix.T, pivoting=True)
+    pivots = np.abs(np.diag(R))
+    rank = int((pivots > 10 * max(m, K) * np.finfo(float).eps * pivots[0]).sum())
+    return Q[:, rank:]
+
+
+def column_norms(matrix: Floats) -> Floats:
+    """(K,) Euclidean norms that neither overflow nor underflow."""
+    largest = np.abs(matrix).max(axis=0)
+    safe = np.where(largest > 0, largest, 1.0)
+    return largest * np.sqrt(((matrix / safe) ** 2).sum(axis=0))
+
+
+def triangle(matrix: Floats) -> Floats:
+    """R of the QR factorisation where that is smaller: R'R = matrix'matrix."""
+    if matrix.shape[0] <= matrix.shape[1]:
+        return matrix
+    R: Floats = np.linalg.qr(matrix, mode="r")  # type: ignore[assignment]  # numpy's stub forgets mode="r"
+    return R
+
+
+def corner(k: int, K: int) -> Floats:
+    return np.eye(1, K, k)[0]
+
+
+def normalised(weights: Floats) -> Floats:
+    weights = weights / weights.max()
+    return weights / weights.sum()
