@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import platform
 import resource
 import threading
 import time
@@ -16,7 +15,6 @@ import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib.metadata import version
 from multiprocessing import get_context, parent_process
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
@@ -25,6 +23,7 @@ from typing import Any
 from threadpoolctl import threadpool_limits
 
 from softlearning.data.messages import nearest
+from softlearning.data.versions import versions
 from softlearning_bench.datasets import DATASETS, Absent, Dataset, dataset
 from softlearning_bench.external import TIME_LIMIT, external_method
 from softlearning_bench.methods import LeftOut, Method, methods_for
@@ -33,7 +32,6 @@ from softlearning_bench.scoring import scores
 from softlearning_bench.shared import FOLDS, Specialists, cell_name, outer_fold
 
 SEED = 42
-PACKAGES = ("numpy", "scipy", "scikit-learn", "catboost", "lightgbm", "softlearning")
 
 
 @dataclass(frozen=True)
@@ -226,9 +224,10 @@ def one_line(job: Job, row: Dataset, method: Method, shared: Specialists) -> dic
 def line_of(job: Job, method: str, status: str, reason: str) -> dict[str, object]:
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
     key = {"dataset": job.dataset, "method": method, "fold": job.fold, "seed": job.seed}
-    return key | {"status": status, "reason": reason, "peak_memory": memory, "versions": versions()}
+    return key | {"status": status, "reason": reason, "peak_memory": memory, "versions": version_line()}
 
 
 @cache
-def versions() -> str:
-    return "; ".join([f"python {platform.python_version()}", *(f"{name} {version(name)}" for name in PACKAGES)])
+def version_line() -> str:
+    """The versions of one results line, as one text."""
+    return "; ".join(f"{name} {found}" for name, found in versions().items())

@@ -16,14 +16,18 @@ FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "\0", "＝", "＋", "－
 
 
 @contextmanager
-def whole_file(path: str | Path) -> Iterator[Path]:
-    """A name in the same folder to write to; it becomes `path` at the end, and vanishes when anything goes wrong."""
-    path = Path(path)
+def whole_file(path: str | Path, *, private: bool = False) -> Iterator[Path]:
+    """A name in the same folder to write to; it becomes `path` at the end, and vanishes when anything goes wrong.
+
+    A link at `path` stays, and what it points to is replaced. A private file is for its owner alone (mode 0600).
+    """
+    path = Path(os.path.realpath(path))
     handle, name = tempfile.mkstemp(prefix=".", suffix=f".part{path.suffix}", dir=path.parent)
     os.close(handle)
     try:
         yield Path(name)
-        os.chmod(name, 0o666 & ~_umask())
+        if not private:
+            os.chmod(name, 0o666 & ~_umask())
         os.replace(name, path)
     finally:
         Path(name).unlink(missing_ok=True)

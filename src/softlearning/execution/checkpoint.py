@@ -25,7 +25,8 @@ from typing import Any
 import numpy as np
 import psutil
 
-from softlearning.execution.fingerprint import fingerprint, versions
+from softlearning.data.versions import versions
+from softlearning.execution.fingerprint import fingerprint
 
 FORMAT = 1
 SHA = 32  # bytes

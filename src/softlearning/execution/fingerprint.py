@@ -12,7 +12,6 @@ import platform
 import sys
 import types
 from collections.abc import Callable
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import cloudpickle
@@ -20,26 +19,12 @@ import numpy as np
 import pandas as pd
 from scipy import sparse
 
-PACKAGES = ("softlearning", "numpy", "scipy", "scikit-learn", "pandas", "catboost", "lightgbm")
-
 
 def fingerprint(*things: Any) -> str:
     """Hexadecimal SHA-256 of the content of `things`."""
     reader = Reader()
     reader.read(things)
     return reader.sha.hexdigest()
-
-
-@functools.cache
-def versions() -> dict[str, str]:
-    """The versions that a result depends on."""
-    found = {"python": platform.python_version(), "machine": platform.machine()}
-    for name in PACKAGES:
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            found[name] = ""
-    return found
 
 
 class Reader:

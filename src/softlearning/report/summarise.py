@@ -6,11 +6,9 @@ fold. Nothing is fitted here, and X and y are needed for the importance of the c
 
 from __future__ import annotations
 
-import platform
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
-from importlib.metadata import version
 from typing import Any
 
 import numpy as np
@@ -18,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from softlearning.data.inputs import frame_or_array, is_frame
 from softlearning.data.schema import summary as table_summary
+from softlearning.data.versions import versions
 from softlearning.method.record import Learned, honest_blend, judge
 from softlearning.report import curves
 from softlearning.uncertainty.diversity import effective_opinions, effective_specialists, error_correlation
@@ -34,7 +33,6 @@ DRAWS = 200  # bootstrap samples of the weights
 WORK = 4e9  # multiplications to spend on them
 SAMPLE = 300  # rows for the importance of columns
 PATIENCE = 15.0  # seconds for it
-PACKAGES = ("softlearning", "scikit-learn", "numpy", "scipy", "pandas", "catboost", "lightgbm")
 
 
 def summarise_model(model, *, X=None, y=None, command: str | None = None) -> dict[str, Any]:
@@ -300,7 +298,7 @@ def provenance(model, command: str | None) -> dict[str, Any]:
         "command": command or "",
         "created": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         "settings": {name: _short(value) for name, value in settings.items()},
-        "versions": {"python": platform.python_version(), **{name: _version(name) for name in PACKAGES}},
+        "versions": versions(),
         "fit_seconds": float(sum(fit for fit, _ in seconds.values())),
         "predict_seconds": float(sum(predict for _, predict in seconds.values())),
         "refit_seconds": float(sum(model.record_.team.seconds.values())),
@@ -310,10 +308,3 @@ def provenance(model, command: str | None) -> dict[str, Any]:
 def _short(value: Any, most: int = 120) -> str:
     text = str(value)
     return text if len(text) <= most else text[: most - 1] + "…"
-
-
-def _version(package: str) -> str:
-    try:
-        return version(package)
-    except ModuleNotFoundError:
-        return "not installed"
