@@ -26,7 +26,7 @@ from softlearning_bench.datasets import DATASETS, Absent, Dataset, dataset, fing
 from softlearning_bench.generators import Table, settle
 from softlearning_bench.methods import LINEAR, fit_alone, gradient_boosting, library_row, random_forest
 from softlearning_bench.paper import paper_results
-from softlearning_bench.results import append_line, read, score_table
+from softlearning_bench.results import append, read, score_table
 from softlearning_bench.scoring import scores
 from softlearning_bench.shared import FOLDS, Part, outer_fold
 
@@ -141,7 +141,7 @@ def search(row: Dataset, path: Path) -> pd.DataFrame:
             table = settle(*row.load.func(*row.load.args, **parameters))  # type: ignore[attr-defined]
             line |= {name: cross_validated(row, table, make, folds) for name, make in PROXIES.items()}
             line["distance"] = np.mean([abs(line[name] - printed[name]) for name in ("Logistic/Ridge", *PROXIES)])
-            append_line(path, {key: _short(value) for key, value in line.items()})
+            append(path, {key: _short(value) for key, value in line.items()}, tuple(line))
     found = pd.read_csv(path)
     return found[found["dataset"] == row.name].sort_values("distance")
 
@@ -154,7 +154,7 @@ def confirm(row: Dataset, path: Path) -> None:
     for method, make in BASELINES.items():
         if (row.name, method, parameters) in done:
             continue
-        append_line(path, confirmation(row, method, cross_validated(row, table, make)))
+        append(path, line := confirmation(row, method, cross_validated(row, table, make)), tuple(line))
 
 
 def confirmation(row: Dataset, method: str, ours: float) -> dict[str, object]:

@@ -6,6 +6,11 @@ import click
 
 from softlearning.cli import FOLDER, name_list, pair, plain_errors
 
+OPTIONS = {
+    "paper": ("seeds", "jobs", "time_limit", "fits"),
+    "real": ("seeds", "time_limit", "data", "part", "max_rows"),
+}
+
 
 @click.group()
 def bench():
@@ -13,44 +18,45 @@ def bench():
 
 
 @bench.command("run")
-@click.option("--suite", default="paper", show_default=True)
+@click.option("--suite", type=click.Choice(["paper", "real"]), default="paper", show_default=True)
 @click.option("--out", required=True, type=FOLDER, metavar="FOLDER", help="Results; a second run resumes.")
-@click.option("--datasets", metavar="NAMES", help="Only these, with commas.")
+@click.option("--datasets", "--tables", "datasets", metavar="NAMES", help="Only these, with commas.")
 @click.option("--methods", metavar="NAMES", help="Only these, with commas.")
-@click.option("--seeds", type=click.IntRange(min=1), metavar="N", help="Shufflings of every dataset.")
+@click.option("--seeds", type=click.IntRange(min=1), metavar="N", help="Splits of each dataset: 1 in paper, 5 in real.")
 @click.option("--jobs", type=click.IntRange(min=1), help="Processes side by side; all cores when not given.")
 @click.option(
     "--external",
     multiple=True,
     metavar="SYSTEM=FOLDER",
-    help="A foreign system and the environment that has it. Repeatable.",
+    help="An external baseline and the environment that has it. Repeatable.",
 )
 @click.option(
-    "--external-seconds",
+    "--time-limit",
     type=click.IntRange(min=1),
-    default=120,
-    show_default=True,
-    help="What a foreign system is told it has for one fit.",
+    metavar="SECONDS",
+    help="For one fit: of an external baseline in paper (120), of every system that takes a limit in real (90).",
 )
-@click.option("--fits", type=FOLDER, metavar="FOLDER", help="Keep what every specialist predicts: a kill loses less.")
+@click.option("--fits", type=FOLDER, metavar="FOLDER", help="paper: keep what every specialist predicts.")
+@click.option("--data", type=FOLDER, metavar="FOLDER", help="real: the folder of tables; else SOFTLEARNING_REAL.")
+@click.option("--part", type=click.Choice(["choose", "confirm"]), help="real: tables of this part alone.")
+@click.option("--max-rows", type=click.IntRange(min=10), metavar="N", help="real: most training rows (10000).")
 @click.pass_context
-def bench_run(context, suite, out, datasets, methods, seeds, jobs, external, external_seconds, fits):
+def bench_run(context, suite, out, datasets, methods, external, **options):
     """Run the cells (dataset, method, seed) that have no result yet."""
     with plain_errors(context):
-        from softlearning_bench.run import run_suite
-
         others = dict(pair(text, "SYSTEM=FOLDER", "--external") for text in external)
-        results = run_suite(
-            suite,
-            out,
-            datasets=name_list(datasets),
-            methods=name_list(methods),
-            seeds=seeds,
-            jobs=jobs,
-            external=others,
-            external_seconds=external_seconds,
-            fits=fits,
-        )
+        choice = {"methods": name_list(methods), "external": others}
+        own = {name: value for name, value in options.items() if name in OPTIONS[suite]}
+        if unused := [name for name, value in options.items() if value is not None and name not in own]:
+            raise ValueError(f"suite {suite} has no option --{unused[0].replace('_', '-')}")
+        if suite == "real":
+            from softlearning_bench.real import run_real
+
+            results = run_real(out, tables=name_list(datasets), **choice, **own)
+        else:
+            from softlearning_bench.run import run_suite
+
+            results = run_suite(suite, out, datasets=name_list(datasets), **choice, **own)
         click.echo(f"Results: {results}")
 
 
@@ -60,6 +66,8 @@ def bench_run(context, suite, out, datasets, methods, seeds, jobs, external, ext
 def bench_report(context, folder):
     """Tables, ranks and figures from the results in FOLDER."""
     with plain_errors(context):
-        from softlearning_bench.report import report_suite
-
-        click.echo(f"Report: {report_suite(folder)}")
+        if (folder / "real.csv").exists():
+            from softlearning_bench.real_report import report_real as write
+        else:
+            from softlearning_bench.report import report_suite as write
+        click.echo(f"Report: {write(folder)}")

@@ -22,7 +22,7 @@ from sklearn.model_selection import KFold, StratifiedKFold
 
 from softlearning.data.schema import read_table
 from softlearning.estimators import SoftClassifier, SoftRegressor
-from softlearning_bench.results import append_line
+from softlearning_bench.results import append
 from softlearning_bench.scoring import scores
 from softlearning_bench.study_sets import tables_folder
 
@@ -83,7 +83,8 @@ def main(path: str) -> None:
                         prediction = method(X, y, X_test, task)
                     seconds = {"seconds": round(time.process_time() - begin, 2)}
                     numbers = {k: float(f"{v:.6g}") for k, v in scores(prediction, y_test, task).items()}
-                    append_line(Path(path), where | {"method": name} | numbers | seconds)
+                    line = where | {"method": name} | numbers | seconds
+                    append(Path(path), line, tuple(line))
     print(summary(pd.read_csv(path)).to_string())
 
 

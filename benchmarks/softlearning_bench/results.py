@@ -7,7 +7,9 @@ removed before the next one is written. Where a cell was run again, its last lin
 import csv
 import io
 import os
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -31,27 +33,17 @@ FINAL = ("ok", "left out")  # a failed cell is tried again by the next run
 Key = tuple[str, str, int, int]
 
 
-def append(path: Path, line: dict[str, object]) -> None:
-    """Add one line, in one write, and wait until the disk has it."""
+def append(path: Path, line: dict[str, object], columns: Sequence[str] = COLUMNS) -> None:
+    """Add one line, in one write, and wait until the disk has it; a new file begins with the names of the columns."""
     whole_lines(path)
     new = not path.exists() or path.stat().st_size == 0
-    text = (_csv([list(COLUMNS)]) if new else "") + _csv([[line.get(column, "") for column in COLUMNS]])
+    text = (_csv([list(columns)]) if new else "") + _csv([[line.get(column, "") for column in columns]])
     handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
     try:
         os.write(handle, text.encode())
         os.fsync(handle)
     finally:
         os.close(handle)
-
-
-def append_line(path: Path, line: dict[str, object]) -> None:
-    """Add one line to a csv with other columns than these, with a header if the file is new."""
-    new = not path.exists()
-    with path.open("a", newline="") as file:
-        writer = csv.DictWriter(file, list(line), lineterminator="\n")
-        if new:
-            writer.writeheader()
-        writer.writerow(line)
 
 
 def whole_lines(path: Path) -> None:
@@ -64,14 +56,15 @@ def whole_lines(path: Path) -> None:
 
 def read(path: Path) -> pd.DataFrame:
     """All cells, the last line of each; an empty table when there is no file."""
-    content = _ended(path.read_bytes()) if path.exists() else b""
-    if not content:
-        return pd.DataFrame({column: [] for column in COLUMNS})
     text = dict.fromkeys(("weights", "status", "reason", "versions"), "str")
-    table = pd.read_csv(
-        io.BytesIO(content), dtype=text, keep_default_na=False, na_values={name: [""] for name in NUMBERS}
-    )
+    table = whole_csv(path, COLUMNS, dtype=text, keep_default_na=False, na_values={name: [""] for name in NUMBERS})
     return table.drop_duplicates(list(KEY), keep="last", ignore_index=True)
+
+
+def whole_csv(path: Path, columns: Sequence[str], **options: Any) -> pd.DataFrame:
+    """The lines of a csv that have an end, read with pandas' options; no line when there is no file."""
+    content = _ended(path.read_bytes()) if path.exists() else b""
+    return pd.read_csv(io.BytesIO(content), **options) if content else pd.DataFrame({name: [] for name in columns})
 
 
 def finished(path: Path) -> set[Key]:

@@ -56,7 +56,7 @@ def run_suite(
     jobs: int | None = None,
     longest_first: bool = True,
     external: dict[str, str] | None = None,
-    external_seconds: int = TIME_LIMIT,
+    time_limit: int | None = None,
     fits: Path | None = None,
 ) -> Path:
     """Fill `out/results.csv` with the cells of a suite that it lacks, and return its path.
@@ -66,8 +66,8 @@ def run_suite(
     datasets, methods : names, or starts of names of datasets; all when None.
     seeds : how many shufflings of the outer folds; the first is the paper's, 42.
     jobs : processes side by side, one thread each; the number of cores when None.
-    external : name of a foreign system ("AutoGluon", "FLAML") -> the environment that has it.
-    external_seconds : what a foreign system is told it has for one fit.
+    external : name of an external baseline ("AutoGluon", "FLAML") -> the environment that has it.
+    time_limit : seconds that an external baseline is given for one fit; 120 when None.
     fits : a folder that keeps what every specialist predicts, so that a run that was killed loses only the fit it was
         at, and another combination of the same specialists costs seconds.
     """
@@ -76,7 +76,9 @@ def run_suite(
     out.mkdir(parents=True, exist_ok=True)
     path = out / "results.csv"
     rows = [dataset(name) for name in datasets] if datasets else list(DATASETS)
-    foreign = tuple(external_method(system, home, external_seconds) for system, home in (external or {}).items())
+    foreign = tuple(
+        external_method(system, home, time_limit or TIME_LIMIT) for system, home in (external or {}).items()
+    )
     todo = list(missing_jobs(rows, methods, range(SEED, SEED + (seeds or 1)), path, foreign, fits))
     if longest_first:
         todo.sort(key=expected_cost, reverse=True)

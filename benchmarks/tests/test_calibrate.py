@@ -21,7 +21,7 @@ from softlearning_bench.calibrate import (
 )
 from softlearning_bench.datasets import DATASETS, dataset
 from softlearning_bench.paper import paper_results
-from softlearning_bench.results import append, append_line
+from softlearning_bench.results import append
 
 COMMITTED = Path(__file__).parents[1] / "calibration.csv"
 MADE = [row.name for row in DATASETS if row.source == "synthetic"]
@@ -97,8 +97,8 @@ def test_a_value_far_from_the_printed_one_is_explained(committed):
 
 def test_adopting_a_run_keeps_the_confirmations_of_what_it_lacks(tmp_path):
     path, results = tmp_path / "calibration.csv", tmp_path / "results.csv"
-    append_line(path, calibrate.confirmation(dataset("B18"), "Random Forest", 0.5))
-    append_line(path, calibrate.confirmation(dataset("C10"), "Random Forest", 0.5))
+    append(path, line := calibrate.confirmation(dataset("B18"), "Random Forest", 0.5), tuple(line))
+    append(path, line := calibrate.confirmation(dataset("C10"), "Random Forest", 0.5), tuple(line))
     for fold in range(5):
         line = {"dataset": "C10_tiny_regression", "method": "Random Forest", "fold": fold, "seed": 42}
         append(results, line | {"score": 0.75, "status": "ok"})

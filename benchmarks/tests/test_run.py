@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from softlearning_bench.datasets import dataset
-from softlearning_bench.external import ask, external_method, python_of
+from softlearning_bench.external import ask_part, external_method, python_of
 from softlearning_bench.methods import Answer, LeftOut, Method
 from softlearning_bench.results import append, finished, read
 from softlearning_bench.run import Job, chosen, expected_cost, lines, missing_jobs, one_line, run_suite
@@ -141,7 +141,7 @@ def test_a_process_that_dies_leaves_a_reason_and_the_rest_goes_on(tmp_path, monk
             """
         )
     )
-    environment = os.environ | {"PYTHONPATH": os.getcwd()}
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([os.getcwd(), *sys.path])}
     subprocess.run([sys.executable, script, tmp_path / "out"], check=True, env=environment, capture_output=True)
     table = read(tmp_path / "out" / "results.csv")
     assert len(table) == 5
@@ -164,20 +164,20 @@ def test_a_killed_run_is_resumed_without_losing_or_repeating_a_cell(tmp_path):
     assert len(path.read_text().splitlines()) == 1 + 5
 
 
-# -- foreign systems --------------------------------------------------------------------------------------------------
+# -- external baselines -----------------------------------------------------------------------------------------------
 
 
-def test_a_foreign_system_answers_from_its_own_environment(tiny):
-    answer = ask(tiny, "scikit-learn", sys.prefix)
+def test_an_external_baseline_answers_from_its_own_environment(tiny):
+    answer = ask_part(tiny, "histgb", sys.prefix)
     assert answer.prediction.shape == (16, 1)
     assert answer.fit_seconds > 0
     assert answer.note.startswith("scikit-learn 1.")
 
 
-def test_a_foreign_system_enters_the_same_table(tmp_path):
-    options = {"datasets": ["C10"], "methods": ["scikit-learn"], "external": {"scikit-learn": sys.prefix}}
+def test_an_external_baseline_enters_the_same_table(tmp_path):
+    options = {"datasets": ["C10"], "methods": ["histgb"], "external": {"histgb": sys.prefix}}
     table = read(run_suite("paper", tmp_path, **options))
-    assert set(table["method"]) == {"scikit-learn"}
+    assert set(table["method"]) == {"histgb"}
     assert (table["status"] == "ok").all()
 
 
@@ -188,7 +188,7 @@ def test_a_folder_without_python_is_refused(tmp_path):
 
 def test_a_system_that_ends_badly_is_a_failure_with_its_last_words(tiny):
     with pytest.raises(RuntimeError, match="KeyError"):
-        ask(tiny, "no such system", sys.prefix)
+        ask_part(tiny, "no such system", sys.prefix)
 
 
 def test_the_external_row_carries_its_name():

@@ -1,0 +1,184 @@
+"""The page of the suite of real tables: every pair of systems, won and lost alike, from `real.csv` alone."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from softlearning_bench.real import FILE, KEY, read_real
+
+OURS = "softlearning"
+FLOOR = 1e-4  # a log loss below this is as good as this: ratios of nothing to nothing say nothing
+
+
+def report_real(folder: Path) -> Path:
+    """Write `real.md`, `real_pairs.csv`, `real_tables.csv` and `real.svg` beside the results; the page's path."""
+    cells = read_real(folder / FILE)
+    if cells.empty:
+        raise ValueError(f"{folder / FILE} has no results yet")
+    means, pairs = table_means(cells), all_pairs(cells)
+    means.round(6).to_csv(folder / "real_tables.csv", index=False, lineterminator="\n")
+    pairs.round(6).to_csv(folder / "real_pairs.csv", index=False, lineterminator="\n")
+    drawn = draw(cells, folder / "real.svg")
+    page = folder / "real.md"
+    page.write_text("\n".join([*head(cells, pairs), *figure_lines(drawn), *losses(cells), *all_tables(means)]) + "\n")
+    return page
+
+
+# -- numbers -----------------------------------------------------------------------------------------------------------
+
+
+def good(cells: pd.DataFrame) -> pd.DataFrame:
+    """The cells that have a result."""
+    return cells[cells["failure"].fillna("") == ""]
+
+
+def table_means(cells: pd.DataFrame) -> pd.DataFrame:
+    """Means over the seeds of each table and method, with how many seeds and failures there were."""
+    by = ["part", "table", "task", "method"]
+    numbers = ["score", "auc", "loss", "fit_seconds", "predict_seconds", "peak_memory", "model_size"]
+    failed = cells.assign(failures=cells["failure"].fillna("") != "", seeds=1)
+    counts = failed.groupby(by, sort=False)[["seeds", "failures"]].sum()
+    return counts.join(good(cells).groupby(by, sort=False)[numbers].mean()).reset_index()
+
+
+def compared(cells: pd.DataFrame, ours: str, theirs: str) -> pd.DataFrame:
+    """One line per table: means over the seeds that both finished, their ratios and differences."""
+    both = good(cells)
+    numbers = ["loss", "score", "fit_seconds", "predict_seconds"]
+    of = lambda name: both[both["method"] == name].set_index([*KEY[:2], "part", "task"])[numbers]
+    joined = of(ours).add_suffix("_a").join(of(theirs).add_suffix("_b"), how="inner")
+    out = joined.groupby(["table", "part", "task"], sort=False).mean().reset_index()
+    floor = np.where(out["task"] == "regression", np.finfo(float).tiny, FLOOR)
+    out["loss_ratio"] = np.maximum(out["loss_a"], floor) / np.maximum(out["loss_b"], floor)
+    out["seconds_ratio"] = out["fit_seconds_a"] / out["fit_seconds_b"].clip(lower=1e-3)
+    return out
+
+
+def pair(cells: pd.DataFrame, ours: str, theirs: str) -> dict[str, object]:
+    """What one system has against another, over the tables that both finished."""
+    lines = compared(cells, ours, theirs)
+    worst = lines.loc[lines["loss_ratio"].idxmax()]
+    return {
+        "system": ours,
+        "against": theirs,
+        "tables": len(lines),
+        "lower_loss": int((lines["loss_ratio"] < 1).sum()),
+        "better_score": int((lines["score_a"] > lines["score_b"]).sum()),
+        "tied_score": int((lines["score_a"] == lines["score_b"]).sum()),
+        "mean_ratio": float(np.exp(np.log(lines["loss_ratio"]).mean())),
+        "worst_ratio": worst["loss_ratio"],
+        "worst_table": worst["table"],
+        "seconds": lines["fit_seconds_a"].median(),
+        "their_seconds": lines["fit_seconds_b"].median(),
+        "predict_seconds": lines["predict_seconds_a"].median(),
+        "their_predict_seconds": lines["predict_seconds_b"].median(),
+    }
+
+
+def all_pairs(cells: pd.DataFrame) -> pd.DataFrame:
+    """Every pair of systems, by part, ours first."""
+    lines = []
+    for part, here in cells.groupby("part"):
+        names = sorted(here["method"].unique(), key=lambda name: (not name.startswith(OURS), name))
+        for ours, theirs in combinations(names, 2):
+            if len(compared(here, ours, theirs)):
+                lines.append({"part": part} | pair(here, ours, theirs))
+    return pd.DataFrame(lines)
+
+
+# -- the page ----------------------------------------------------------------------------------------------------------
+
+
+def head(cells: pd.DataFrame, pairs: pd.DataFrame) -> list[str]:
+    counts = cells.groupby("part")["table"].nunique()
+    tables = ", ".join(f"{count} tables of part {part}" for part, count in counts.items())
+    text = [
+        "# Real tables",
+        "",
+        f"{tables}; seeds {', '.join(map(str, sorted(cells['seed'].unique())))}. Loss is log loss or RMSE, score is"
+        " accuracy or R2; a ratio below 1 is in favour of the system named first. Means over the seeds that both"
+        f" systems finished; log losses below {FLOOR:g} count as {FLOOR:g}.",
+        "",
+        "| part | system | against | lower loss | better score | mean loss ratio | worst ratio | fit s | predict s |",
+        "| --- | --- | --- | --- | --- | --- | --- | --- | --- |",
+    ]
+    for p in pairs.itertuples():
+        ties = f" ({p.tied_score} ties)" if p.tied_score else ""
+        text.append(
+            f"| {p.part} | {p.system} | {p.against} | {p.lower_loss} of {p.tables}"
+            f" | {p.better_score} of {p.tables}{ties} | {p.mean_ratio:.3f} | {p.worst_ratio:.3f} {p.worst_table} "
+            f"| {p.seconds:.1f} against {p.their_seconds:.1f}"
+            f" | {p.predict_seconds:.2f} against {p.their_predict_seconds:.2f} |"
+        )
+    versions = good(cells).groupby("method", sort=False)["version"].agg(lambda names: ", ".join(sorted(set(names))))
+    settings = cells["settings"].unique()
+    text += ["", "Versions: " + "; ".join(f"{m}: {v}" for m, v in versions.items()) + ".", ""]
+    return [*text, "Settings: " + ", ".join(f"`{words}`" for words in settings) + ".", ""]
+
+
+def losses(cells: pd.DataFrame) -> list[str]:
+    """Where ours has the larger loss, against each rival, worst first; and every failure."""
+    text: list[str] = []
+    for rival in rivals(cells):
+        lines = compared(cells, OURS, rival).sort_values("loss_ratio", ascending=False)
+        lost = lines[lines["loss_ratio"] > 1]
+        text += ["", f"## {OURS} against {rival}: {len(lost)} of {len(lines)} tables lost", ""]
+        text += table_of(lost, ("table", "part", "task", "loss_a", "loss_b", "loss_ratio", "fit_seconds_a"))
+    failed = cells[cells["failure"].fillna("") != ""]
+    text += ["", f"## Failures: {len(failed)} of {len(cells)} cells", ""]
+    return text + [f"- {c.table}, seed {c.seed}, {c.method}: {c.failure}" for c in failed.itertuples()]
+
+
+def all_tables(means: pd.DataFrame) -> list[str]:
+    columns = ("part", "table", "method", "seeds", "failures", "loss", "score", "auc", "fit_seconds", "predict_seconds")
+    text = ["", "## Every table", ""]
+    return text + table_of(means.sort_values(["part", "table", "loss"]), columns)
+
+
+def table_of(frame: pd.DataFrame, columns: tuple[str, ...]) -> list[str]:
+    """A frame as lines of markdown."""
+    if frame.empty:
+        return ["None."]
+    shown = lambda value: ("" if value != value else f"{value:.4g}") if isinstance(value, float) else str(value)
+    lines = (" | ".join(map(shown, line)) for line in frame[list(columns)].itertuples(index=False, name=None))
+    return [f"| {' | '.join(columns)} |", "|" + " --- |" * len(columns), *(f"| {line} |" for line in lines)]
+
+
+def rivals(cells: pd.DataFrame) -> list[str]:
+    """The systems to set beside ours; none when ours has no result."""
+    names = list(good(cells)["method"].unique())
+    return [name for name in names if OURS in names and name != OURS and len(compared(cells, OURS, name))]
+
+
+def figure_lines(drawn: bool) -> list[str]:
+    return ["![Loss ratio against seconds ratio, one point per table](real.svg)"] if drawn else []
+
+
+def draw(cells: pd.DataFrame, path: Path) -> bool:
+    """Loss ratio against seconds ratio, one panel per rival, one point per table; False when there is no rival."""
+    from matplotlib import rc_context
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
+    from matplotlib.figure import Figure
+
+    names = rivals(cells)
+    if not names:
+        return False
+    figure = Figure(figsize=(6.4, 3.2 * len(names)), layout="constrained")
+    panels = figure.subplots(len(names), 1, squeeze=False)[:, 0]
+    for panel, rival in zip(panels, names):
+        lines = compared(cells, OURS, rival)
+        for part, marker in (("choose", "o"), ("confirm", "^")):
+            here = lines[lines["part"] == part]
+            panel.scatter(here["seconds_ratio"], here["loss_ratio"], marker=marker, s=22, alpha=0.75, label=part)
+        panel.set(xscale="log", yscale="log", title=f"{OURS} against {rival}")
+        panel.axhline(1, color="grey", linewidth=0.8)
+        panel.set_ylabel("loss ratio (below 1: ours is lower)")
+        panel.legend(frameon=False)
+    panels[-1].set_xlabel("ratio of fit seconds")
+    with rc_context({"svg.hashsalt": "softlearning"}):  # the same results draw the same bytes
+        FigureCanvasSVG(figure).print_svg(path, metadata={"Date": None})
+    return True

@@ -1,0 +1,82 @@
+"""The page of the real tables, from lines whose comparison is known by hand."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from softlearning_bench.real import COLUMNS, FILE
+from softlearning_bench.real_report import all_pairs, compared, losses, report_real, table_means
+from softlearning_bench.results import append
+
+# (table, part, task, seed, method, loss, score, seconds)
+LINES = [
+    ("one", "choose", "binary", 0, "softlearning", 0.2, 0.9, 10.0),
+    ("one", "choose", "binary", 0, "catboost", 0.4, 0.8, 5.0),
+    ("one", "choose", "binary", 1, "softlearning", 0.4, 0.8, 10.0),
+    ("two", "choose", "regression", 0, "softlearning", 30.0, 0.5, 20.0),
+    ("two", "choose", "regression", 0, "catboost", 15.0, 0.8, 5.0),
+    ("three", "confirm", "binary", 0, "softlearning", 0.0, 1.0, 1.0),
+    ("three", "confirm", "binary", 0, "catboost", 1e-6, 1.0, 1.0),
+]
+
+
+@pytest.fixture
+def cells():
+    names = ["table", "part", "task", "seed", "method", "loss", "score", "fit_seconds"]
+    lines = pd.DataFrame(LINES, columns=names).reindex(columns=list(COLUMNS))
+    lines = lines.assign(predict_seconds=0.1, version="1", failure="", settings="{}", rows=100)
+    lost = {"table": "one", "part": "choose", "task": "binary", "seed": 1, "method": "catboost", "failure": "it broke"}
+    return pd.concat([lines, pd.DataFrame([lost])], ignore_index=True)
+
+
+def test_ratios_are_of_the_seeds_that_both_finished(cells):
+    lines = compared(cells, "softlearning", "catboost").set_index("table")
+    assert lines.loc["one", "loss_ratio"] == pytest.approx(0.5)  # seed 1 failed for catboost
+    assert lines.loc["two", "loss_ratio"] == pytest.approx(2.0)
+    assert lines.loc["three", "loss_ratio"] == 1.0  # both are as good as no loss
+    assert lines.loc["two", "seconds_ratio"] == pytest.approx(4.0)
+
+
+def test_a_pair_counts_wins_and_losses_by_part(cells):
+    pairs = all_pairs(cells).set_index("part")
+    choose = pairs.loc["choose"]
+    assert (choose["system"], choose["against"]) == ("softlearning", "catboost")
+    assert (choose["lower_loss"], choose["tables"], choose["better_score"]) == (1, 2, 1)
+    assert choose["mean_ratio"] == pytest.approx(1.0)
+    assert (choose["worst_table"], choose["worst_ratio"]) == ("two", pytest.approx(2.0))
+    assert choose["seconds"] == 15.0
+    assert choose["their_seconds"] == 5.0
+    assert pairs.loc["confirm", "tied_score"] == 1
+
+
+def test_losses_and_failures_are_listed(cells):
+    text = "\n".join(losses(cells))
+    assert "softlearning against catboost: 1 of 3 tables lost" in text
+    assert "| two | choose | regression | 30 | 15 | 2 |" in text
+    assert "one, seed 1, catboost: it broke" in text
+    assert "Failures: 1 of 8 cells" in text
+
+
+def test_means_are_over_seeds(cells):
+    means = table_means(cells).set_index(["table", "method"])
+    assert means.loc[("one", "softlearning"), "loss"] == pytest.approx(0.3)
+    assert means.loc[("one", "catboost"), ["seeds", "failures"]].tolist() == [2, 1]
+
+
+def test_the_page_its_tables_and_its_figure_are_written(cells, tmp_path):
+    for line in cells.to_dict("records"):
+        append(tmp_path / FILE, {k: "" if v is np.nan else v for k, v in line.items()}, COLUMNS)
+    page = report_real(tmp_path).read_text()
+    assert "| choose | softlearning | catboost | 1 of 2 | 1 of 2 | 1.000 | 2.000 two |" in page
+    assert (tmp_path / "real.svg").read_text().count("<path") > 3
+    assert len(pd.read_csv(tmp_path / "real_pairs.csv")) == 2
+    assert len(pd.read_csv(tmp_path / "real_tables.csv")) == 6
+    written = {name: (tmp_path / name).read_bytes() for name in ("real.md", "real.svg", "real_pairs.csv")}
+    report_real(tmp_path)
+    assert written == {name: (tmp_path / name).read_bytes() for name in written}
+
+
+def test_no_results_are_said_in_words(tmp_path):
+    (tmp_path / FILE).write_text("")
+    with pytest.raises(ValueError, match="no results yet"):
+        report_real(tmp_path)
