@@ -26,8 +26,8 @@ BAYES = own("bayes", rows.naive_bayes, sparse=False)
 TREE = own("tree", rows.decision_tree, needs="ordinal")
 DUMMY = own("dummy", rows.dummy)
 RIDGE = own("ridge", rows.ridge)
-STACKER = own("stacker", rows.logistic, needs="predictions", level=2)
-RIDGE_STACKER = own("stacker", rows.ridge, needs="predictions+scaled", level=2)
+STACKER = own("stacker", rows.logistic, needs="", level=2)
+RIDGE_STACKER = own("stacker", rows.ridge, needs="scaled", level=2)
 
 DENSE, SPARSE = "check_sample_weight_equivalence_on_dense_data", "check_sample_weight_equivalence_on_sparse_data"
 

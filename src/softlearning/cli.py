@@ -121,7 +121,7 @@ def _summary(model, X, y) -> dict[str, Any]:
     """The summary; the importance of columns, which costs predictions, only where y is given for a page."""
     from softlearning.report.summarise import summarise_model
 
-    given = {} if y is None else {"X": X, "y": _labels(y, model._task)}
+    given = {} if y is None else {"X": X, "y": _labels(y, model.record_.task)}
     return summarise_model(model, command=_command(), **given)
 
 
@@ -174,13 +174,12 @@ def _size(path: Path) -> str:
 def predict(context, model, table, out, coverage):
     """Predict the rows of TABLE: prediction, a probability a class or an interval, disagreement."""
     from softlearning.data.outputs import write_csv
-    from softlearning.method.answers import Answers
 
     _check_outputs(out)
     with plain_errors(context):
         fitted = _load(model)
         frame = _read(table)
-        answers = Answers(fitted, coverage).table(_known_columns(fitted, frame))
+        answers = fitted.predict_full(_known_columns(fitted, frame), coverage).table()
         write_csv(answers, out)
         click.echo(f"{len(answers)} predictions: {out}")
 
@@ -206,7 +205,7 @@ def _load(path: Path):
 
 def _known_columns(model, frame):
     """The columns that the model knows, so that a target or a note in the table does no harm."""
-    known = {column.name for column in model.record_.data.schema.columns}
+    known = {column.name for column in model.record_.training.schema.columns}
     shown = [name for name in frame.columns if str(name) in known]
     return frame[shown] if known else frame
 

@@ -9,8 +9,8 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
-from sklearn.callback import CallbackSupportMixin, with_callbacks
 from sklearn.utils import check_random_state
+from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
     _check_sample_weight,
@@ -23,21 +23,29 @@ from sklearn.utils.validation import (
 
 from softlearning.data.schema import admit, describe, is_table, understand
 from softlearning.execution import cores
-from softlearning.execution.callbacks import telling
+from softlearning.execution.callbacks import CallbackSupportMixin, telling, with_callbacks
 from softlearning.execution.checkpoint import Store
 from softlearning.execution.progress import watching
 from softlearning.execution.threads import one_thread
 from softlearning.library import Library, as_rows, every_row, resolve
-from softlearning.method.crossfit import CrossFit, Data, Resources, cross_fit
-from softlearning.method.ensemble import fold_team, predict_members, refit, with_fold_models
+from softlearning.method.crossfit import CrossFit, cross_fit, workplace
+from softlearning.method.ensemble import (
+    assemble,
+    average_folds,
+    is_refit_better,
+    predict_members,
+    refit,
+    with_fold_models,
+)
 from softlearning.method.folds import make_folds
-from softlearning.method.record import Learned, failure_table, honest_blend, judge, leaderboard
-from softlearning.uncertainty.conformal import calibrate_interval, calibrate_set, fit_scale, interval, predict_set
-from softlearning.uncertainty.disagreement import blend, disagreement, entropy, max_probability_doubt
-from softlearning.uncertainty.selective import threshold_for_coverage, threshold_for_risk
-from softlearning.weights import Solution, solve_weights
+from softlearning.method.prediction import Prediction, conformal_interval, conformal_set, selective_choice
+from softlearning.method.record import Record, failure_table, leaderboard, weigh
+from softlearning.method.training import Resources, Training, with_mean_one
+from softlearning.uncertainty.disagreement import blend, disagreement
+from softlearning.uncertainty.selective import threshold_for_coverage
+from softlearning.weights import LOSSES
 
-LOSSES = ("squared", "log")
+REFITS = (True, False, "auto")
 
 
 class SoftLearning(CallbackSupportMixin, BaseEstimator):
@@ -47,18 +55,18 @@ class SoftLearning(CallbackSupportMixin, BaseEstimator):
 
     @with_callbacks
     def fit(self, X, y, *, sample_weight=None, groups=None):
-        """Cross-fit the library, solve for the weights, refit what earned weight.
+        """Cross-fit the library, solve for the weights, complete what earned weight.
 
         Parameters
         ----------
         X : array, sparse matrix or frame of shape (n, d)
-            Strings, categories, dates, text and gaps are taken as they are.
+            Strings, categories, dates, text and missing values are taken as they are.
         y : array of shape (n,)
             Labels of any kind, or numbers for a regression.
         sample_weight : array of shape (n,), default=None
-            Reaches the specialists that take it, and the weights.
+            Reaches the specialists that take it, and the weights. Its scale does not matter.
         groups : array of shape (n,), default=None
-            Rows of a group are held out together.
+            Rows of a group are held out together, and count as one in every standard error.
 
         Returns
         -------
@@ -77,55 +85,56 @@ class SoftLearning(CallbackSupportMixin, BaseEstimator):
         root = self._init_callback_context(max_subtasks=None, sequential_subtasks=False)
         root.call_on_fit_task_begin(estimator=self, X=X, y=y)
         self._check_parameters()
-        data = self._admit_training(X, y, sample_weight)
+        training = self._validate_training(X, y, sample_weight, groups)
         library = resolve(self.library, self._task)
         stratify = self._task == "classification"
-        splits = make_folds(self.cv, data.y, stratify=stratify, groups=groups, seed=data.seed, X=data.X, live=data.live)
+        splits = make_folds(
+            self.cv, training.y, stratify=stratify, groups=groups, seed=training.seed, X=training.X, live=training.live
+        )
         with watching(self.progress) as watch:
-            resources = replace(self._resources(start), watch=telling(self, root, watch))
-            self._learn(library, data, splits, resources)
+            self._learn(library, training, splits, replace(self._resources(start), watch=telling(self, root, watch)))
         root.call_on_fit_task_end(estimator=self, X=X, y=y)
         return self
 
-    def _learn(self, library: Library, data: Data, splits, resources, known=None, team=None):
-        """Phases 1 to 3; `known` and `team` are what an earlier fit on the same data already has."""
-        calibrate, keep = self._calibrates(), not self.refit or self.time_limit is not None
-        crossed = cross_fit(library, data, splits, resources, calibrate=calibrate, keep=keep, known=known)
-        while True:
-            solution = self._solve(crossed, data)
-            team, failures = self._team(solution, crossed, data, resources, team)
-            if not failures:
-                crossed = replace(crossed, models={})
-                return self._keep(Learned(library, crossed, solution, team, data.without_table()))
-            rest = crossed.after_failed_refits(failures)
-            crossed = cross_fit(library, data, splits, resources, calibrate=calibrate, known=rest)
+    def _learn(self, library: Library, training: Training, splits, resources, known=None, ensemble=None):
+        """Phases 1 to 3 of Algorithm S8; `known` and `ensemble` are what an earlier fit on the same rows has."""
+        calibrate, keep = self._calibrates(), self.refit is not True or self.time_limit is not None
+        with workplace(training, library, resources) as table:
+            crossed = cross_fit(library, table, splits, resources, calibrate=calibrate, keep=keep, known=known)
+            while True:
+                solution = self._solve(crossed, training)
+                ensemble, failures = self._complete(solution, crossed, table, resources, ensemble)
+                if not failures:
+                    break
+                rest = crossed.after_failed_refits(failures)
+                crossed = cross_fit(library, table, splits, resources, calibrate=calibrate, known=rest)
+        crossed, training = replace(crossed, models={}), training.without_table()
+        return self._keep(Record(library, crossed, solution, ensemble, training, self.rule))
 
-    def _solve(self, crossed: CrossFit, data: Data) -> Solution:
+    def _solve(self, crossed: CrossFit, training: Training):
         rows = crossed.predicted
-        weight = None if data.weight is None else data.weight[rows]
-        folds = crossed.fold_of_row[rows]
-        P, Y, loss = crossed.oof[rows], data.target[rows], self._loss_for(crossed.library)
-        return solve_weights(P, Y, rule=self._rule_used(), loss=loss, sample_weight=weight, folds=folds)
+        weight = None if training.weight is None else training.weight[rows]
+        P, Y, fold = crossed.oof[rows], training.target[rows], crossed.fold_of_row[rows]
+        return weigh(P, Y, crossed.library, self.rule, self._loss(), weight, fold)
 
-    def _team(self, solution: Solution, crossed: CrossFit, data: Data, resources, known):
-        """The specialists with weight, fitted on all rows or as they were in the folds; and what failed."""
+    def _complete(self, solution, crossed: CrossFit, table, resources, known):
+        """The specialists with weight, as they were in the folds or fitted on all rows; and what failed."""
         chosen = [name for name, w in zip(crossed.library.names, solution.weights) if w > 0]
-        if not self.refit:
-            return fold_team(chosen, crossed, data.classes), ()
-        team, failures = refit(chosen, crossed, data, resources, known=known)
-        if failures and self.time_limit is not None:  # kept for this: no time is left to refit without them
-            team, failures = with_fold_models(team, [f.specialist for f in failures], crossed), ()
-        return team, failures
+        ensemble = assemble(chosen, crossed, table, known)
+        averaging = self.refit is False or (self.refit == "auto" and not is_refit_better(table.X.load()))
+        ensemble, failures = (average_folds if averaging else refit)(ensemble, crossed, table, resources)
+        if failures and crossed.models:  # kept for this: what cannot be fitted again stands in by its folds' models
+            ensemble, failures = with_fold_models(ensemble, crossed, table), ()
+        return ensemble, failures
 
-    def _keep(self, learned: Learned):
+    def _keep(self, record: Record):
         """The learned attributes, all derived from one record."""
-        self.record_ = learned
-        self.weights_ = learned.weights()
-        self.certificate_ = learned.certificate()
-        verdict = judge(learned, self._rule_used(), learned.solution.loss)
-        self.cv_risk_, self.verdict_ = verdict.risk, str(verdict)
-        self.failures_ = failure_table(learned.crossed.failures)
-        self.leaderboard_ = leaderboard(learned, learned.solution.loss, self._score_of, verdict)
+        self.record_ = record
+        self.weights_ = record.weights()
+        self.certificate_ = certificate(record.solution)
+        self.cv_risk_, self.verdict_ = record.comparison.risk, str(record.comparison)
+        self.failures_ = failure_table(record.crossed.failures)
+        self.leaderboard_ = leaderboard(record)
         self._warn_of_failures()
         return self
 
@@ -150,20 +159,22 @@ class SoftLearning(CallbackSupportMixin, BaseEstimator):
 
     @property
     def specialists_(self) -> dict:
-        """The fitted specialists that carry weight, by name; a list of models, one a fold, with `refit=False`."""
-        models = {name: [m.model for m in self.record_.team.members[name]] for name in self.record_.support()}
-        return {name: found[0] if self.refit else found for name, found in models.items()}
+        """The fitted specialists that carry weight, by name: one model, or a list of one per fold."""
+        members = self.record_.ensemble.members
+        models = {name: [m.model for m in members[name]] for name in self.record_.support()}
+        return {name: found[0] if len(found) == 1 else found for name, found in models.items()}
 
     @property
     def temperatures_(self) -> pd.Series:
-        """The temperature of each specialist: above 1 it was too bold, below 1 too timid."""
+        """The temperature of each specialist: above 1 it was overconfident, below 1 underconfident."""
         crossed = self.record_.crossed
-        return pd.Series(crossed.temperature, index=list(crossed.library.names), name="temperature")
+        values = [1.0 if c is None else c.temperature for c in crossed.calibration]
+        return pd.Series(values, index=list(crossed.library.names), name="temperature")
 
     @property
     def table_(self) -> str:
         """What was understood of the table, in words."""
-        return describe(self.record_.data.schema)
+        return describe(self.record_.training.schema)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "record_")
@@ -182,22 +193,22 @@ class SoftLearning(CallbackSupportMixin, BaseEstimator):
         return self._predict_named(self.record_.support(), X), self.record_.support_weights()
 
     def _predict_named(self, names: list[str], X) -> np.ndarray:
-        table = self._admit(X)
+        table = self._validate(X)
         if not table.shape[0]:
-            return np.empty((0, len(names), self.record_.team.classes))
+            return np.empty((0, len(names), self.record_.ensemble.classes))
         with one_thread:
-            return predict_members(self.record_.team, names, table, cores(self.n_jobs))
+            return predict_members(self.record_.ensemble, names, table, cores(self.n_jobs))
 
-    def _with_doubt(self, X) -> tuple[np.ndarray, np.ndarray]:
-        """The blend (n, C), and how far the specialists that it hears, also through a stacker, lie from it (n,)."""
+    def _with_disagreement(self, X) -> tuple[np.ndarray, np.ndarray]:
+        """The blend (n, C), and how far the specialists behind it, also through a stacker, lie from it (n,)."""
         check_is_fitted(self)
-        learned = self.record_
-        weights, heard = learned.solution.weights, learned.heard(learned.solution.weights)
-        used = (weights > 0) | (heard > 0)
-        names = [name for name, use in zip(learned.crossed.library.names, used) if use]
+        weights = self.record_.solution.weights
+        handed = self.record_.handed_down(weights)
+        used = (weights > 0) | (handed > 0)
+        names = [name for name, use in zip(self.record_.crossed.library.names, used) if use]
         P = self._predict_named(names, X)
         f = blend(P, weights[used])
-        return f, disagreement(P, heard[used], around=f)
+        return f, disagreement(P, handed[used], around=f)
 
     def specialist_predictions(self, X) -> np.ndarray:
         """Predictions (n, K', C) of the specialists with weight, in the order of `specialists_`."""
@@ -213,7 +224,7 @@ class SoftLearning(CallbackSupportMixin, BaseEstimator):
 
         The weight of a stacker counts as that of the specialists it reads, in the shares that they earn without it.
         """
-        return self._with_doubt(X)[1]
+        return self._with_disagreement(X)[1]
 
     # -- to keep and to show ------------------------------------------------------------------------------------------
 
@@ -236,7 +247,8 @@ class SoftLearning(CallbackSupportMixin, BaseEstimator):
     def recombine(self, *, rule=None, loss=None, X=None, y=None):
         """A new model under another rule or loss; nothing that is fitted is fitted again.
 
-        X and y, the training data, are needed only when a specialist that has no weight now gets some.
+        X and y, the training data, are needed only when a specialist that has no weight now gets some and its models
+        were not kept.
         """
         check_is_fitted(self)
         model = clone(self).set_params(rule=rule or self.rule, loss=loss or self.loss)
@@ -251,48 +263,50 @@ class SoftLearning(CallbackSupportMixin, BaseEstimator):
         rest = self.record_.crossed.without(names)
         if not rest.library:
             raise ValueError("nothing would be left: the model has no other specialist that finished")
-        return clone(self).set_params(library=library, rule=self._rule_used())._continue(self, library, rest, X, y)
+        return clone(self).set_params(library=library)._continue(self, library, rest, X, y)
 
     def expand(self, specialists, X, y):
         """A new model with a larger library on the same training data and folds; only the new is fitted."""
         check_is_fitted(self)
         library = self.record_.library + as_rows(specialists, named=every_row(self._task))
         known = self.record_.crossed.without([], stackers=bool(library.level(2)))
-        return clone(self).set_params(library=library, rule=self._rule_used())._continue(self, library, known, X, y)
+        return clone(self).set_params(library=library)._continue(self, library, known, X, y)
 
     def _continue(self, earlier: SoftLearning, library: Library, known: CrossFit, X, y):
-        """Learn with what an earlier model on the same data has; the table is needed only to fit something."""
-        for name in ("n_features_in_", "feature_names_in_", "classes_", "_schema", "_mixed"):
+        """Learn with what an earlier model on the same rows has; the table is needed only to fit something."""
+        for name in ("n_features_in_", "feature_names_in_", "classes_"):
             if hasattr(earlier, name):
                 setattr(self, name, getattr(earlier, name))
-        data = earlier._same_data(X, y)
+        training, ensemble = earlier._same_training(X, y), earlier.record_.ensemble
         missing = [s.name for s in library if s.name not in known.library and s.name not in known.excluded()]
-        solution = None if missing else self._solve(known, data)
-        if solution is not None and self.refit:
+        if not missing:
+            solution = self._solve(known, training)
             chosen = [name for name, w in zip(known.library.names, solution.weights) if w > 0]
-            missing = [name for name in chosen if name not in earlier.record_.team.members]
-        if missing and data.X is None:
+            missing = [name for name in chosen if name not in ensemble.members]
+        if missing and training.X is None:
             raise ValueError(f"{', '.join(missing)} would have to be fitted: pass the training data, X= and y=")
-        team = earlier.record_.team.without_readers(known.library) if self.refit else None
+        resources, ensemble = self._resources(time.monotonic()), ensemble.without_readers(known.library)
         with one_thread:
-            return self._learn(library, data, known.splits, self._resources(time.monotonic()), known=known, team=team)
+            return self._learn(library, training, known.splits, resources, known=known, ensemble=ensemble)
 
-    def _same_data(self, X, y) -> Data:
+    def _same_training(self, X, y) -> Training:
         """The training data given again, refused where they are others; without them the target alone."""
-        data = self.record_.data
+        training = self.record_.training
         if X is None:
-            return data
-        table = self._admit(X)
-        if y is None or table.shape[0] != data.rows or not np.array_equal(self._encode_again(y), data.y):
+            return training
+        table = self._validate(X)
+        if y is None or table.shape[0] != training.rows or not np.array_equal(self._encode_again(y), training.y):
             raise ValueError("X and y are not the data this model was fitted on: the rows or the target differ")
-        return replace(data, X=table)
+        return replace(training, X=table)
 
     # -- checks -------------------------------------------------------------------------------------------------------
 
     def _check_parameters(self):
-        allowed = LOSSES if self._task == "classification" else LOSSES[:1]
-        if self.loss is not None and self.loss not in allowed:
-            raise ValueError(f"loss is {self.loss!r}; for {self._task} it is None or one of {', '.join(allowed)}")
+        allowed = ("auto", *(LOSSES if self._task == "classification" else ("squared",)))
+        if self.loss not in allowed:
+            raise ValueError(f"loss is {self.loss!r}; for {self._task} it is one of {', '.join(allowed)}")
+        if self.refit not in REFITS:
+            raise ValueError(f"refit is {self.refit!r}; it is True, False or 'auto'")
         for name in ("time_limit", "memory_limit"):
             value = getattr(self, name)
             if value is not None and not value > 0:
@@ -303,42 +317,54 @@ class SoftLearning(CallbackSupportMixin, BaseEstimator):
         store = None if self.checkpoint is None else Store(self.checkpoint)
         return Resources(self.n_jobs, deadline, self.memory_limit, store)
 
-    def _rule_used(self):
-        """The rule asked for; by default the exact one, and for the default library the guarded one (docs/study.md)."""
-        return self.rule or ("guarded" if isinstance(self.library, str) and self.library == "default" else "simplex")
-
-    def _loss_for(self, library: Library) -> str:
-        """What the weights minimise: stackers learn by likelihood, and beside them all are judged by it."""
-        return self.loss or ("log" if self._calibrates() and library.level(2) else "squared")
+    def _loss(self) -> str:
+        """What the weights minimise: the likelihood of classes, the squared error of numbers."""
+        return self.loss if self.loss != "auto" else "log" if self._task == "classification" else "squared"
 
     def _calibrates(self) -> bool:
         return self._task == "classification" and self.calibrate
 
-    def _admit_training(self, X, y, sample_weight) -> Data:
+    def _validate_training(self, X, y, sample_weight, groups) -> Training:
         """Check the input, learn its schema, encode the target."""
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
-        # a table of mixed columns is matched by name; numbers follow scikit-learn's rules unless kinds are told
-        self._mixed = is_table(X) or self.kinds is not None
-        if self._mixed:
+        # a table of mixed columns is matched by name; numbers follow scikit-learn's rules unless types are given
+        mixed = is_table(X) or self.kinds is not None
+        if mixed:
             validate_data(self, X, skip_check_array=True)
         else:
             X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, ensure_all_finite="allow-nan")
-        self._schema = understand(X, self.kinds)
-        table = admit(self._schema, X)
+        schema = understand(X, self.kinds)
+        table = admit(schema, X)
         y = column_or_1d(y, warn=True)
         check_consistent_length(table, y)
         if sample_weight is not None:
             sample_weight = _check_sample_weight(sample_weight, table, dtype=np.float64, ensure_non_negative=True)
         codes, target = self._encode(y, None if sample_weight is None else sample_weight > 0)
-        return Data(table, codes, target, sample_weight, self._schema, self._task, self._seed())
+        weight = self._weight_of_rows(y, sample_weight)
+        return Training(
+            X=table,
+            y=codes,
+            target=target,
+            weight=None if weight is None else with_mean_one(weight),
+            groups=None if groups is None else np.asarray(groups),
+            labels=getattr(self, "classes_", None),
+            schema=schema,
+            mixed=mixed,
+            task=self._task,
+            seed=self._seed(),
+        )
 
-    def _admit(self, X):
-        """A table to predict, through the one gate."""
-        if not self._mixed:
-            gaps = {"ensure_all_finite": "allow-nan", "ensure_min_samples": 0}
-            X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=np.float64, **gaps)
-        return admit(self._schema, X)
+    def _weight_of_rows(self, y, sample_weight):
+        return sample_weight
+
+    def _validate(self, X):
+        """A table to predict, checked cell by cell."""
+        training = self.record_.training
+        if not training.mixed:
+            missing = {"ensure_all_finite": "allow-nan", "ensure_min_samples": 0}
+            X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=np.float64, **missing)
+        return admit(training.schema, X)
 
     def _seed(self) -> int:
         if isinstance(self.random_state, int | np.integer):
@@ -346,20 +372,25 @@ class SoftLearning(CallbackSupportMixin, BaseEstimator):
         return int(check_random_state(self.random_state).randint(2**31 - 1))
 
     def _forget(self):
-        learned = [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]
-        for name in (*learned, "record_", "_schema", "_mixed"):
-            self.__dict__.pop(name, None)
+        for name in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
+            del self.__dict__[name]
 
     def _warn_of_failures(self):
         failures = self.record_.crossed.failures
         lost = sorted({f.specialist for f in failures})
         if lost:
             warnings.warn(
-                f"{len(lost)} of {len(self.record_.library)} specialists failed and are left out "
+                f"{len(lost)} of {len(self.record_.library)} specialists failed and are excluded "
                 f"({', '.join(lost)}); the first error is {failures[0].error.splitlines()[0]!r}; see failures_",
                 UserWarning,
                 stacklevel=5,
             )
+
+
+def certificate(solution) -> pd.Series:
+    """What was proved of the weights: their objective, how far at most it lies above the optimum, and uniqueness."""
+    proof = {"objective": solution.objective, "gap": solution.gap, "unique": solution.unique}
+    return pd.Series(proof, name="certificate")
 
 
 class SoftClassifier(ClassifierMixin, SoftLearning):
@@ -373,22 +404,24 @@ class SoftClassifier(ClassifierMixin, SoftLearning):
     library : str, Library or list, default="default"
         "default", "paper" or "fast"; a `Library`; or a list of names, `Specialist` rows, (name, estimator) pairs and
         scikit-learn estimators, mixed freely.
-    rule : str, callable or None, default=None
-        How weights are found: "simplex" (exact), "guarded" (exact, unless held-out folds speak for the best specialist
-        or for equal weights), "slsqp", "greedy", "nnls", "uniform", "best", or a function of (predictions, target,
-        sample_weight). None is "guarded" for the default library and "simplex" for any other.
-    loss : {"squared", "log"} or None, default=None
-        What the weights minimise on the out-of-fold probabilities. None is "log" for calibrated probabilities in a
-        library with a stacker, as the default one is, and "squared" for any other.
+    rule : str or callable, default="guarded"
+        How weights are found: "simplex" (exact), "guarded" (exact, shrunk where held-out folds say that pure
+        optimisation overfits), "slsqp", "greedy", "nnls", "uniform", "best", or a function of (predictions, target,
+        sample_weight).
+    loss : {"auto", "log", "squared"}, default="auto"
+        What the weights minimise on the out-of-fold probabilities; "auto" is "log".
     calibrate : bool, default=True
-        One temperature a specialist, learnt from its out-of-fold probabilities before the weights.
+        Calibrate the probabilities of each specialist on its out-of-fold rows, before the weights.
     cv : None, int, splitter or list of (train, test), default=None
         None: 5 folds up to 2,000 rows, else 3, stratified and shuffled.
     kinds : dict or None, default=None
         Column name -> kind ("numeric", "category", "datetime", "text", "identifier", ..) where the guess is overruled.
         A dict, even an empty one, has a table of numbers alone understood column by column as well.
-    refit : bool, default=True
-        Fit what earned weight on all rows; False averages the models of the folds instead.
+    class_weight : dict, "balanced" or None, default=None
+        How much the rows of each class count, beside `sample_weight`.
+    refit : bool or "auto", default="auto"
+        True fits what earned weight on all rows; False averages the models of the folds instead, which costs no further
+        fit; "auto" averages, unless training rows repeat.
     time_limit : float, default=None
         Seconds for the whole fit.
     memory_limit : int, default=None
@@ -411,13 +444,13 @@ class SoftClassifier(ClassifierMixin, SoftLearning):
     leaderboard_ : DataFrame
         specialist, family, weight, cv_risk, cv_score, fit_seconds, predict_seconds, status, note.
     failures_ : DataFrame
-        specialist, fold, error, seconds.
+        specialist, fold, kind, error, seconds.
     certificate_ : Series
         objective, gap (an upper bound on objective minus optimum) and unique.
     cv_risk_ : float
-        Honest risk of the blend: each fold is scored with weights learnt on the other folds.
+        Held-out risk of the blend: each fold is scored with weights learnt on the other folds.
     verdict_ : str
-        Whether the blend is better than its best specialist beyond noise, by how much.
+        Whether the blend is better than its best single specialist beyond noise, with both risks.
     oof_ : array (n, K, C)
         Out-of-fold probabilities, in the order of `weights_`.
     folds_ : list of (train, test)
@@ -443,12 +476,13 @@ class SoftClassifier(ClassifierMixin, SoftLearning):
         self,
         library="default",
         *,
-        rule=None,
-        loss=None,
+        rule="guarded",
+        loss="auto",
         calibrate=True,
         cv=None,
         kinds=None,
-        refit=True,
+        class_weight=None,
+        refit="auto",
         time_limit=None,
         memory_limit=None,
         checkpoint=None,
@@ -462,6 +496,7 @@ class SoftClassifier(ClassifierMixin, SoftLearning):
         self.calibrate = calibrate
         self.cv = cv
         self.kinds = kinds
+        self.class_weight = class_weight
         self.refit = refit
         self.time_limit = time_limit
         self.memory_limit = memory_limit
@@ -479,39 +514,41 @@ class SoftClassifier(ClassifierMixin, SoftLearning):
         most_probable = self.predict_proba(X).argmax(axis=1)
         return self.classes_[most_probable]
 
-    def predict_selective(self, X, coverage=0.9, *, risk=None, confidence=0.9, doubt="disagreement"):
+    def predict_full(self, X, coverage=0.9) -> Prediction:
+        """All that is said of each row: label, probabilities, disagreement, and the set of the nominal coverage."""
+        f, V = self._with_disagreement(X)
+        inside = None if self.record_.crossed.oof is None else conformal_set(self.record_, f, coverage, per_class=False)
+        return Prediction(self.classes_[f.argmax(axis=1)], V, self.classes_, probability=f, inside=inside)
+
+    def predict_selective(self, X, coverage=0.9, *, risk=None, confidence=0.9, measure="auto"):
         """Labels, and which of them to believe: (labels, accepted).
 
         Parameters
         ----------
-        coverage : float
-            Share of rows to answer; the threshold comes from the doubt on out-of-fold rows.
-        risk : float or None
-            Instead of a coverage, the largest error rate among answered rows, promised with `confidence`.
-        doubt : {"disagreement", "entropy", "max_probability"}
-            What is compared with the threshold.
+        coverage : float in (0, 1]
+            Share of rows to answer; the threshold comes from the uncertainty of held-out rows.
+        risk : float in (0, 1) or None
+            Instead of a coverage, the largest error rate among answered rows, kept with `confidence`.
+        measure : {"auto", "disagreement", "entropy", "max_probability"}
+            The uncertainty that is compared with the threshold; "auto" takes the one that finds most errors on
+            held-out rows.
         """
-        p, here = self._with_doubt(X)
-        probability, V = honest_blend(self.record_, self._rule_used(), self.record_.solution.loss)
-        measure = doubt_measure(doubt)
-        known = measure(probability, V)
-        if risk is None:
-            threshold = threshold_for_coverage(known, coverage)
-        else:
-            wrong = probability.argmax(axis=1) != self.record_.rows_target().argmax(axis=1)
-            threshold = threshold_for_risk(known, wrong, risk, delta=1 - confidence).threshold
-        return self.classes_[p.argmax(axis=1)], measure(p, here) <= threshold
+        f, V = self._with_disagreement(X)
+        choice = selective_choice(self.record_.held_out, measure, coverage, risk, confidence)
+        return self.classes_[f.argmax(axis=1)], choice.accepts(f, V)
 
     def predict_set(self, X, coverage=0.9, *, per_class=False) -> np.ndarray:
-        """Boolean (n, C): the classes that hold the true one with the wanted coverage; no set is empty.
+        """Boolean (n, C): the classes that hold the true one with the nominal coverage; no set is empty.
 
         With `per_class` the coverage holds within each class, at the price of larger sets.
         """
-        probability, _ = honest_blend(self.record_, self._rule_used(), self.record_.solution.loss)
-        label = self.record_.rows_target().argmax(axis=1)
-        weight = self.record_.rows_weight()
-        quantile = calibrate_set(probability, label, coverage, per_class=per_class, sample_weight=weight)
-        return predict_set(self.predict_proba(X), quantile)
+        return conformal_set(self.record_, self.predict_proba(X), coverage, per_class=per_class)
+
+    def _weight_of_rows(self, y, sample_weight):
+        if self.class_weight is None:
+            return sample_weight
+        share = compute_sample_weight(self.class_weight, y)
+        return share if sample_weight is None else share * sample_weight
 
     def _encode(self, y, counts=None):
         if np.asarray(y).dtype.kind == "f":
@@ -528,22 +565,6 @@ class SoftClassifier(ClassifierMixin, SoftLearning):
     def _encode_again(self, y):
         position = {label: code for code, label in enumerate(self.classes_.tolist())}
         return np.array([position.get(label, -1) for label in np.asarray(column_or_1d(y)).tolist()])
-
-    def _score_of(self, P, target, weight) -> float:
-        return float(np.average(P.argmax(axis=1) == target.argmax(axis=1), weights=weight))
-
-
-DOUBTS = {
-    "disagreement": lambda probability, V: V,
-    "entropy": lambda probability, V: entropy(probability),
-    "max_probability": lambda probability, V: max_probability_doubt(probability),
-}
-
-
-def doubt_measure(name: str):
-    if name not in DOUBTS:
-        raise ValueError(f"doubt is {name!r}; it is one of {', '.join(DOUBTS)}")
-    return DOUBTS[name]
 
 
 class SoftRegressor(RegressorMixin, SoftLearning):
@@ -568,11 +589,11 @@ class SoftRegressor(RegressorMixin, SoftLearning):
         self,
         library="default",
         *,
-        rule=None,
-        loss=None,
+        rule="guarded",
+        loss="auto",
         cv=None,
         kinds=None,
-        refit=True,
+        refit="auto",
         time_limit=None,
         memory_limit=None,
         checkpoint=None,
@@ -597,34 +618,37 @@ class SoftRegressor(RegressorMixin, SoftLearning):
         """The prediction of each row; with `return_std` also the standard deviation among the specialists."""
         if not return_std:
             return blend(*self._tensor(X))[:, 0]
-        f, V = self._with_doubt(X)
+        f, V = self._with_disagreement(X)
         return f[:, 0], np.sqrt(V)
+
+    def predict_full(self, X, coverage=0.9) -> Prediction:
+        """All that is said of each row: prediction, disagreement, and the interval of the nominal coverage."""
+        f, V = self._with_disagreement(X)
+        if self.record_.crossed.oof is None:
+            return Prediction(f[:, 0], V)
+        low, high = conformal_interval(self.record_, f[:, 0], V, coverage)
+        return Prediction(f[:, 0], V, low=low, high=high)
 
     def predict_selective(self, X, coverage=0.9):
         """Predictions, and which of them to believe: the share `coverage` with the least disagreement."""
-        f, doubt = self._with_doubt(X)
-        _, V = honest_blend(self.record_, self._rule_used(), self.record_.solution.loss)
-        return f[:, 0], doubt <= threshold_for_coverage(V, coverage)
+        f, V = self._with_disagreement(X)
+        return f[:, 0], threshold_for_coverage(self.record_.held_out.disagreement, coverage) >= V
 
     def predict_interval(self, X, coverage=0.9) -> tuple[np.ndarray, np.ndarray]:
         """Low and high, each (n,): wider where the specialists disagree, as far as that told errors before."""
-        f, doubt = self._with_doubt(X)
-        mean, V = honest_blend(self.record_, self._rule_used(), self.record_.solution.loss)
-        y, weight = self.record_.rows_target()[:, 0], self.record_.rows_weight()
-        scale = fit_scale(y - mean[:, 0], V)
-        quantile = calibrate_interval(mean[:, 0], y, scale(V), coverage, sample_weight=weight)
-        return interval(f[:, 0], scale(doubt), quantile)
+        f, V = self._with_disagreement(X)
+        return conformal_interval(self.record_, f[:, 0], V, coverage)
 
     def _encode(self, y, counts=None):
         y = np.asarray(y)
         if y.dtype.kind in "mM":
-            raise ValueError(f"y holds dates or durations ({y.dtype}), no numbers: give them in a unit of your choice")
+            raise ValueError(f"y holds dates or durations ({y.dtype}), not numbers: give them in a unit of your choice")
         if y.dtype.kind not in "biuf":
             try:
                 y = y.astype(float)
             except (TypeError, ValueError) as error:
                 raise ValueError(
-                    f"y holds values that are no numbers ({error}): for labels use SoftClassifier"
+                    f"y holds values that are not numbers ({error}): for labels use SoftClassifier"
                 ) from None
         y = y.astype(np.float64)
         if not np.isfinite(y).all():
@@ -633,8 +657,3 @@ class SoftRegressor(RegressorMixin, SoftLearning):
 
     def _encode_again(self, y):
         return np.asarray(column_or_1d(y)).astype(np.float64)
-
-    def _score_of(self, P, target, weight) -> float:
-        spread = np.average((target[:, 0] - np.average(target[:, 0], weights=weight)) ** 2, weights=weight)
-        error = np.average((target[:, 0] - P[:, 0]) ** 2, weights=weight)
-        return float(1 - error / spread) if spread > 0 else np.nan

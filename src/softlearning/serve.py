@@ -20,7 +20,7 @@ import numpy as np
 import pandas as pd
 
 from softlearning.data.schema import KINDS, NUMBERS, Column, Schema
-from softlearning.method.answers import Answers, Reply
+from softlearning.method.prediction import Prediction
 
 try:
     import uvicorn
@@ -65,7 +65,7 @@ def serve_model(model, *, host: str = "127.0.0.1", port: int = 8000, limits: Lim
 def make_app(model, limits: Limits | None = None) -> FastAPI:
     """The application; the model is only read."""
     limits = limits or Limits()
-    gate, answers = Gate(model, limits), Answers(model)
+    gate, answers = Gate(model, limits), model.predict_full
     workers = ThreadPoolExecutor(os.cpu_count() or 1)  # an answer given up on keeps its worker: work never piles up
     app = FastAPI(title="softlearning", docs_url=None, redoc_url=None)
     app.add_exception_handler(Refused, _refuse)
@@ -153,7 +153,7 @@ class Gate:
 
     def __init__(self, model, limits: Limits):
         self.model, self.limits = model, limits
-        self.schema: Schema = model.record_.data.schema
+        self.schema: Schema = model.record_.training.schema
         names = getattr(model, "feature_names_in_", self.schema.names)
         self.columns = self.schema.columns or tuple(Column(str(name), "numeric") for name in names)
         self.known = {column.name for column in self.columns}
@@ -234,14 +234,14 @@ def _as_column(values: list, column: Column) -> Any:
     return pd.Series(values, dtype=object)
 
 
-def reply_to(gate: Gate, answers: Answers, body: bytes) -> dict[str, Any]:
+def reply_to(gate: Gate, answers: Callable[..., Prediction], body: bytes) -> dict[str, Any]:
     """From bytes to the answer; a cell that the training table's gate refuses is named by place alone."""
     table = gate.table(read_json(body))
     try:
         reply = answers(table)
     except ValueError as error:
         raise Refused(422, _place(str(error), gate)) from None
-    return {"predictions": [_line(reply, i, answers.classes) for i in range(len(reply.prediction))]}
+    return {"predictions": [_line(reply, i, reply.classes) for i in range(len(reply.value))]}
 
 
 def _place(message: str, gate: Gate) -> str:
@@ -254,8 +254,8 @@ def _place(message: str, gate: Gate) -> str:
     return "a value does not fit its column"
 
 
-def _line(reply: Reply, i: int, classes: np.ndarray | None) -> dict[str, Any]:
-    line: dict[str, Any] = {"prediction": _plain(reply.prediction[i]), "disagreement": _plain(reply.disagreement[i])}
+def _line(reply: Prediction, i: int, classes: np.ndarray | None) -> dict[str, Any]:
+    line: dict[str, Any] = {"prediction": _plain(reply.value[i]), "disagreement": _plain(reply.disagreement[i])}
     if classes is not None and reply.probability is not None:
         line["probabilities"] = {str(c): float(p) for c, p in zip(classes, reply.probability[i])}
     if classes is not None and reply.inside is not None:

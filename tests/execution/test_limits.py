@@ -33,7 +33,7 @@ def test_with_time_enough_a_limit_changes_no_number(iris):
 
 def test_a_refit_that_does_not_finish_is_replaced_by_the_models_of_the_folds(iris):
     model = SoftClassifier([("late", LateInRefit()), "naive_bayes"], rule="uniform", time_limit=500).fit(*iris)
-    assert len(model.record_.team.members["late"]) == 5
+    assert len(model.record_.ensemble.members["late"]) == 5
     assert model.score(*iris) > 0.8
 
 

@@ -69,7 +69,7 @@ def test_slopes_pass_through_temperature_and_scaling_to_the_raw_columns(smooth, 
 
 def test_slopes_pass_through_a_stacker_to_the_specialists_it_reads(wine):
     make = lambda shape: LogisticRegression()
-    stacker = Specialist("stack", "stacker", make, needs="predictions", level=2, trusted=True)
+    stacker = Specialist("stack", "stacker", make, needs="", level=2, trusted=True)
     model = SoftClassifier(library=["logistic", "naive_bayes", stacker], rule="uniform").fit(wine[0], wine[2])
     check_slopes(model, wine[1][:10], wine[3][:10], rtol=2e-3)
 

@@ -8,6 +8,32 @@ from typing import Any
 
 from softlearning.execution.tasks import Event
 
+try:
+    from sklearn.callback import CallbackSupportMixin, with_callbacks
+except ImportError:  # scikit-learn before 1.9: there are no callbacks to tell
+
+    class NoContext:
+        """Takes every call of the protocol and does nothing."""
+
+        def call_on_fit_task_begin(self, **_: Any) -> None:
+            """Nobody listens."""
+
+        def call_on_fit_task_end(self, **_: Any) -> None:
+            """Nobody listens."""
+
+    class CallbackSupportMixin:  # type: ignore[no-redef]
+        """The part of scikit-learn's mixin that a fit calls."""
+
+        def _init_callback_context(self, **_: Any) -> NoContext:
+            return NoContext()
+
+    def with_callbacks(fit: Callable) -> Callable:  # type: ignore[misc]
+        """The method as it is."""
+        return fit
+
+
+__all__ = ["CallbackSupportMixin", "telling", "with_callbacks"]
+
 BEGINS, ENDS = ("started",), ("finished", "failed", "restored")
 
 

@@ -12,6 +12,7 @@ import mmap
 import os
 import shutil
 import tempfile
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -58,6 +59,7 @@ class Scratch:
         self.shared = shared
         self.folder = ""
         self.count = 0
+        self.held: dict[str, Any] = {}  # what `once` made, where there is no folder
 
     def __enter__(self) -> Scratch:
         if self.shared:
@@ -68,6 +70,23 @@ class Scratch:
     def __exit__(self, *_: object) -> None:
         if self.folder:
             shutil.rmtree(self.folder, ignore_errors=True)
+
+    def once(self, name: str, make: Callable[[], Any]) -> Any:
+        """The data of this name: made by the first who asks, in whatever process, and read by all others."""
+        if not self.folder:
+            if name not in self.held:
+                self.held[name] = make()
+            return self.held[name]
+        path = os.path.join(self.folder, name + ".once")
+        with contextlib.suppress(FileNotFoundError):
+            return fetched(path)
+        data = make()
+        with contextlib.suppress(OSError):  # the disk is full: the next who asks makes it again
+            stored(data, path)
+        return data
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "held": {}}
 
     def share(self, data: Any) -> Shared:
         if not self.folder:
@@ -88,6 +107,25 @@ def written(data: Any, path: str) -> Shared:
         spans = [write_aligned(file, buffer) for buffer in buffers]
         file.write(b"\0")  # an empty file cannot be mapped
     return Shared(path=path, skeleton=skeleton, spans=tuple(spans))
+
+
+def stored(data: Any, path: str) -> None:
+    """`data` in a file that says itself where its buffers lie; it appears under its name only when it is whole."""
+    part = f"{path}.{os.getpid()}"
+    shared = written(data, part)
+    with open(part, "ab") as file:
+        head = cloudpickle.dumps((shared.skeleton, shared.spans))
+        file.write(head + len(head).to_bytes(8, "little"))
+    os.replace(part, path)
+
+
+def fetched(path: str) -> Any:
+    """What `stored` wrote; large buffers are mapped."""
+    with open(path, "rb") as file:
+        whole = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+    size = int.from_bytes(whole[-8:], "little")
+    skeleton, spans = unpack(whole[-8 - size : -8])
+    return unpack(skeleton, buffers=[whole[first : first + length] for first, length in spans])
 
 
 def dismantle(data: Any) -> tuple[bytes, list[memoryview]]:

@@ -48,6 +48,10 @@ class Failure:
     seconds: float
     traceback: str = ""
 
+    @property
+    def kind(self) -> str:
+        return "skipped" if self.error.startswith(("left out:", "not begun:")) else "error"
+
 
 @dataclass(frozen=True)
 class Outcome:

@@ -38,7 +38,7 @@ TREE_STACK = flat(
     "tree_stack",
     "stacker",
     recipes.tree_stack,
-    needs="predictions+ordinal",
+    needs="ordinal",
     level=2,
     cost=2,
     min_rows=1_000,
@@ -90,8 +90,8 @@ EXTRA_CLASSIFIERS = (
     row("svm",             "kernel",        recipes.svm,            max_rows=10_000, reason=KERNEL_LIMIT, cost=10),
     flat("lightgbm",       "tree",          recipes.lightgbm,       needs="ordinal", cost=15),
     flat("catboost_coarse", "tree",         recipes.catboost_coarse, needs="native", cost=80, sparse=False),
-    row("log_pool",        "stacker",       recipes.log_pool,       needs="predictions", level=2, cost=1),
-    row("logistic_stack",  "stacker",       recipes.logistic_stack, needs="predictions", level=2, cost=1),
+    row("log_pool",        "stacker",       recipes.log_pool,       needs="", level=2, cost=1),
+    row("logistic_stack",  "stacker",       recipes.logistic_stack, needs="", level=2, cost=1),
     TREE_STACK,
 )
 
@@ -108,9 +108,9 @@ EXTRA_REGRESSORS = (
     row("mlp_large_scaled", "neural",      partial(recipes.scaled_target, make=recipes.mlp, **LARGE_NETWORK), cost=120),
     flat("lightgbm",       "tree",          recipes.lightgbm,       needs="ordinal", cost=6),
     flat("catboost_coarse", "tree",         recipes.catboost_coarse, needs="native", cost=20, sparse=False),
-    row("nonnegative_stack", "stacker",     recipes.nonnegative_stack, needs="predictions", level=2, reads="support",
+    row("nonnegative_stack", "stacker",     recipes.nonnegative_stack, needs="", level=2, reads="support",
         cost=0.2),
-    row("signed_stack",    "stacker",       recipes.signed_stack,   needs="predictions", level=2, cost=0.2),
+    row("signed_stack",    "stacker",       recipes.signed_stack,   needs="", level=2, cost=0.2),
     TREE_STACK,
 )
 # fmt: on

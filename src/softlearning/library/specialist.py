@@ -22,7 +22,7 @@ FAMILIES = (
     "stacker",
     "custom",
 )
-VIEWS = ("auto", "raw", "native", "ordinal", "scaled")
+VIEWS = ("auto", "raw", "native", "ordinal", "scaled")  # of the table; "" for a stacker that reads predictions alone
 
 
 @dataclass(frozen=True)
@@ -55,11 +55,11 @@ class Specialist:
     make : callable
         From a `Shape` to an unfitted scikit-learn estimator. A top-level function, so that it travels to workers.
     needs : str
-        The view of the table it reads: "native" (categories as codes, gaps kept), "ordinal" (no gaps), "scaled"
-        (no gaps, standardised), "raw" (the table itself) or "auto". A row of level 2 reads "predictions", or
-        "predictions+" and one of these.
+        The view of the table it reads: "native" (categories as codes, missing values kept), "ordinal" (no missing
+        values), "scaled" (none either, standardised), "raw" (the table itself) or "auto". A stacker reads predictions,
+        and beside them one of these where it is not "".
     min_rows, max_rows, reason
-        Below or above so many rows it is left out, and why.
+        Below or above so many rows it is skipped, and why.
     piecewise_constant : bool
         Its prediction does not move under small changes of the input, so gradients do not reach it.
     cost : float
@@ -92,11 +92,8 @@ class Specialist:
     def __post_init__(self):
         if self.family not in FAMILIES:
             raise ValueError(f"family of {self.name!r} is {self.family!r}; {nearest(self.family, FAMILIES)}")
-        view = self.needs.removeprefix("predictions").removeprefix("+") or "raw"
-        if view not in VIEWS:
-            raise ValueError(f"{self.name!r} needs {self.needs!r}; {nearest(view, VIEWS)}")
-        if (self.level == 2) != self.needs.startswith("predictions"):
-            raise ValueError(f"{self.name!r}: a row of level 2, and no other, needs 'predictions'")
+        if self.needs not in VIEWS and not (self.needs == "" and self.level == 2):
+            raise ValueError(f"{self.name!r} needs {self.needs!r}; {nearest(self.needs, VIEWS)}")
 
     def __repr__(self) -> str:
         return f"Specialist({self.name!r}, {self.family!r})"

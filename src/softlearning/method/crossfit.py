@@ -1,4 +1,4 @@
-"""Honest predictions: every specialist fitted without a fold, predicting that fold.
+"""Held-out predictions: every specialist fitted without a fold, predicting that fold.
 
 `cross_fit` turns a library, a table and folds into a `CrossFit`: the out-of-fold tensor (row, specialist, class), what
 each specialist cost and what failed. It only lists tasks; where they run, and what happens when one dies, is the
@@ -7,8 +7,10 @@ business of `execution`.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -17,111 +19,66 @@ from scipy import sparse
 from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 
-from softlearning.data.schema import Schema
-from softlearning.data.views import View, fit_view
 from softlearning.execution import Failure, Outcome, Scratch, Task, elsewhere, run
 from softlearning.library import Library, Shape, Specialist, dummy_row
-from softlearning.method.fitting import Rows, Work, fit_and_predict, seed_for, stacker_features, take
-from softlearning.method.folds import Split, fold_of_row
-from softlearning.uncertainty.temperature import apply_temperature, fit_temperature
+from softlearning.method.fitting import Work, fit_and_predict, seed_for, stacker_features
+from softlearning.method.folds import Split, fold_of_row, second_splits
+from softlearning.method.preparation import REFIT, Preparation, ViewKey
+from softlearning.method.training import Resources, Training
+from softlearning.uncertainty.calibration import Calibration, apply_calibration, fit_calibration
 from softlearning.weights import solve_weights
 
 BULKY = 2**26  # bytes of a table of numbers from which its views lie in files also for tasks of this process
-PARTS = 5  # of the held-out rows, where one split is all there is
-TEMPERATURE_SHRINK = 50.0  # nats, by the study of defaults: with less, small tables make specialists overbold
-
-
-@dataclass(frozen=True)
-class Data:
-    """What is learnt from, checked and in canonical form: `target` is (n, C), one-hot or the column y."""
-
-    X: Any
-    y: np.ndarray
-    target: np.ndarray
-    weight: np.ndarray | None
-    schema: Schema
-    task: str
-    seed: int
-
-    @property
-    def rows(self) -> int:
-        return len(self.y)
-
-    @property
-    def live(self) -> np.ndarray:
-        """The rows that count: a row of weight 0 is as if it were not there."""
-        return np.arange(self.rows) if self.weight is None else np.flatnonzero(self.weight > 0)
-
-    def without_table(self) -> Data:
-        """The target alone, which is all that weights need."""
-        return replace(self, X=None)
-
-    @property
-    def classes(self) -> int:
-        return self.target.shape[1]
-
-
-@dataclass(frozen=True)
-class Resources:
-    """How the work is carried: cores, limits, the store of finished tasks, who watches."""
-
-    n_jobs: int | None = None
-    deadline: float | None = None
-    memory_limit: int | None = None
-    store: Any = None
-    watch: Any = None
+SHRINK = 50.0  # nats, by the study of defaults: with less, small tables make specialists overconfident
+FEW = 2_000  # rows up to which calibration is cross-fitted; beyond, two numbers flatter by nothing that counts
+ENOUGH = 5_000  # rows that a calibration is learnt from
+NO_EARLIER_ROWS = "in the first fold nothing is predicted yet that a stacker could learn from"
 
 
 @dataclass(frozen=True)
 class CrossFit:
-    """Out-of-fold predictions, and all that weights, insight and report read of them.
+    """Out-of-fold predictions, and all that weights, uncertainty and report read of them.
 
     `oof` is (n, K, C), NaN on rows that no fold holds out; its K columns are the specialists of `library`, those that
-    finished, in the order of their names. `temperature` has one entry a specialist and is already applied. `left_out`
-    has the reason for each specialist that never ran, `failures` for each that ran and failed. `models` holds the
-    models of the folds where they are kept, as (specialist, fold) -> (model, view). `alone` are the weights of level 1
-    when it is solved by itself, where there is a level 2.
+    finished, in the order of level and name. `calibration` has one entry per specialist, learnt on all rows; in `oof`
+    each row is calibrated by what the other folds say. `skipped` has the reason for each specialist that never ran,
+    `failures` for each that ran and failed. `models` are the models of the folds where they are kept. `alone` are the
+    weights of level 1 when it is solved by itself, where there is a level 2.
     """
 
     library: Library
     oof: np.ndarray
     splits: list[Split]
-    temperature: np.ndarray
-    seconds: dict[str, tuple[float, float]]
+    calibration: tuple[Calibration | None, ...] = ()
+    seconds: dict[str, tuple[float, float]] = field(default_factory=dict)
     failures: tuple[Failure, ...] = ()
-    left_out: dict[str, str] = field(default_factory=dict)
-    models: dict[tuple[str, int], tuple[Any, View | None]] = field(default_factory=dict)
+    skipped: dict[str, str] = field(default_factory=dict)
+    models: dict[tuple[str, int], Any] = field(default_factory=dict)
     alone: dict[str, float] = field(default_factory=dict)
+
+    @cached_property
+    def fold_of_row(self) -> np.ndarray:
+        """(n,) the fold in which what is learnt from predictions holds a row out; -1 for rows never predicted."""
+        return fold_of_row(second_splits(self.splits), len(self.oof))
 
     @property
     def predicted(self) -> np.ndarray:
         """Rows that some fold held out."""
         return self.fold_of_row >= 0
 
-    @property
-    def fold_of_row(self) -> np.ndarray:
-        return fold_of_row(self.second_splits, len(self.oof))
-
-    @property
-    def second_splits(self) -> list[Split]:
-        """Folds of level 2 and of what is learnt from predictions; of a single split, parts of its held-out rows."""
-        if len(self.splits) > 1:
-            return self.splits
-        held_out = self.splits[0][1]
-        parts = [held_out[start::PARTS] for start in range(min(PARTS, len(held_out)))]
-        return [(np.setdiff1d(held_out, part), part) for part in parts]
-
     def splits_of(self, level: int) -> list[Split]:
-        return self.splits if level == 1 else self.second_splits
+        return self.splits if level == 1 else second_splits(self.splits)
 
-    def columns(self, names) -> list[int]:
+    def columns(self, names: Iterable[str]) -> list[int]:
         return [self.library.names.index(name) for name in names]
 
     def only(self, names) -> CrossFit:
         """The same with some specialists only."""
         library = self.library[names]
         chosen = self.columns(library.names)
-        return replace(self, library=library, oof=self.oof[:, chosen], temperature=self.temperature[chosen])
+        calibration = tuple(self.calibration[k] for k in chosen)
+        models = {key: model for key, model in self.models.items() if key[0] in library}
+        return replace(self, library=library, oof=self.oof[:, chosen], calibration=calibration, models=models)
 
     def without(self, names, *, stackers: bool = False) -> CrossFit:
         """The same without some specialists and what reads them; with `stackers` all of level 2 goes too."""
@@ -133,76 +90,82 @@ class CrossFit:
         """The same without specialists that failed on all rows; what read them will be cross-fitted anew."""
         return replace(self.without([f.specialist for f in failures]), failures=self.failures + failures)
 
-    def forgiving(self, name: str) -> CrossFit:
+    def retrying(self, name: str) -> CrossFit:
         """The same, ready to try a specialist again that found no time or failed."""
-        left_out = {n: reason for n, reason in self.left_out.items() if n != name}
-        return replace(self, left_out=left_out, failures=tuple(f for f in self.failures if f.specialist != name))
+        skipped = {n: reason for n, reason in self.skipped.items() if n != name}
+        return replace(self, skipped=skipped, failures=tuple(f for f in self.failures if f.specialist != name))
 
     def excluded(self) -> set[str]:
         """Specialists that will not be tried again."""
-        return set(self.left_out) | {f.specialist for f in self.failures}
+        return set(self.skipped) | {f.specialist for f in self.failures}
+
+
+@contextmanager
+def workplace(training: Training, library: Library, resources: Resources) -> Iterator[Preparation]:
+    """The training table where tasks can read it: in files where they run elsewhere, or where memory would fill."""
+    size = getattr(training.X, "nbytes", 0)
+    shared = size > BULKY or elsewhere(resources.n_jobs, isolated(library, resources))
+    with Scratch(shared=shared) as scratch:
+        yield Preparation(training, scratch)
 
 
 def cross_fit(
-    library: Library,
-    data: Data,
-    splits: list[Split],
-    resources: Resources,
-    *,
-    calibrate: bool,
-    keep=False,
-    known=None,
-) -> CrossFit:
+    library: Library, table: Preparation, splits: list[Split], resources: Resources, *, calibrate: bool, keep=False,
+    known: CrossFit | None = None,
+) -> CrossFit:  # fmt: skip
     """The out-of-fold tensor of both levels; a specialist with a failed fold is excluded whole.
 
-    Specialists that `known` (an earlier CrossFit on the same data and folds) already has are not fitted again.
+    Specialists that `known` (an earlier CrossFit on the same rows and folds) already has are not fitted again.
     """
-    usable, left_out = admitted(library, data.rows)
-    done = nothing_yet(data, splits) if known is None else known
-    done = replace(done, left_out={**done.left_out, **left_out})
-    with scratch_for(data, library, resources) as scratch:
-        source = Source(data, scratch)
-        done = run_level(1, usable, source, done, resources, calibrate, keep)
-        if not done.library:
-            late = replace(resources, deadline=None)  # the last resort takes no time, and there may be none left
-            done = run_level(1, Library((dummy_row(),)), source, done.forgiving("dummy"), late, calibrate, keep)
-        if usable.level(2):
-            done = replace(done, alone=weights_alone(done, data))
-            done = run_level(2, with_readings(usable, done), source, done, resources, calibrate, keep)
+    training = table.training
+    usable, skipped = admitted(library, training)
+    done = known or CrossFit(Library(()), np.empty((training.rows, 0, training.classes)), splits)
+    done = replace(done, skipped={**done.skipped, **skipped})
+    done = run_level(1, usable, table, done, resources, calibrate, keep)
+    if not done.library:
+        late = replace(resources, deadline=None)  # the last resort takes no time, and there may be none left
+        done = run_level(1, Library((dummy_row(),)), table, done.retrying("dummy"), late, calibrate, keep)
     if not done.library:
         raise RuntimeError("no specialist finished: " + "; ".join(f"{f.specialist}: {f.error}" for f in done.failures))
-    return done
+    return second_level(usable.level(2), table, done, resources, calibrate, keep)
 
 
-def weights_alone(done: CrossFit, data: Data) -> dict[str, float]:
+def second_level(stackers: Library, table: Preparation, done: CrossFit, resources, calibrate, keep) -> CrossFit:
+    """What is done, grown by the stackers, where the folds let them learn."""
+    if not stackers:
+        return done
+    if any(not done.predicted[train].any() for train, _ in done.splits_of(2)):
+        return replace(done, skipped={**done.skipped, **dict.fromkeys(stackers.names, NO_EARLIER_ROWS)})
+    done = replace(done, alone=weights_alone(done, table.training))
+    return run_level(2, with_readings(stackers, done), table, done, resources, calibrate, keep)
+
+
+def weights_alone(done: CrossFit, training: Training) -> dict[str, float]:
     """What each specialist of level 1 weighs when level 1 is solved by itself."""
     rows, names = done.predicted, done.library.level(1).names
-    weight = None if data.weight is None else data.weight[rows]
-    P, loss = done.oof[rows][:, done.columns(names)], "squared" if data.classes == 1 else "log"
-    solution = solve_weights(P, data.target[rows], loss=loss, sample_weight=weight)
+    weight = None if training.weight is None else training.weight[rows]
+    P, loss = done.oof[rows][:, done.columns(names)], "squared" if training.classes == 1 else "log"
+    solution = solve_weights(P, training.target[rows], loss=loss, sample_weight=weight)
     return dict(zip(names, solution.weights.tolist()))
 
 
-def with_readings(library: Library, done: CrossFit) -> Library:
-    """The library, where a row that reads the "support" names the specialists of level 1 that earn weight together.
+def with_readings(stackers: Library, done: CrossFit) -> Library:
+    """The stackers, where one that reads the "support" names the specialists of level 1 that earn weight together.
 
-    So that what has no weight need not be refitted for the stacker's sake.
+    So that what has no weight need not be kept for the stacker's sake.
     """
-    support = tuple(name for name, weight in done.alone.items() if weight > 0)
-    return Library(tuple(replace(s, reads=support) if s.reads == "support" else s for s in library))
+    families = {s.name: s.family for s in done.library}
+    support = tuple(name for name, weight in done.alone.items() if weight > 0 and families[name] != "baseline")
+    return Library(tuple(replace(s, reads=support) if s.reads == "support" else s for s in stackers))
 
 
-def nothing_yet(data: Data, splits: list[Split]) -> CrossFit:
-    return CrossFit(Library(()), np.empty((data.rows, 0, data.classes)), splits, np.ones(0), {})
-
-
-def admitted(library: Library, rows: int) -> tuple[Library, dict[str, str]]:
+def admitted(library: Library, training: Training) -> tuple[Library, dict[str, str]]:
     """The specialists that may run at this size, and the reason for each of the others."""
     reasons = {}
     for s in library:
-        if s.max_rows is not None and rows > s.max_rows:
+        if s.max_rows is not None and training.rows > s.max_rows:
             reasons[s.name] = f"more than {s.max_rows:,} rows: {s.reason}"
-        elif rows < s.min_rows:
+        elif training.rows < s.min_rows:
             reasons[s.name] = f"fewer than {s.min_rows:,} rows: {s.reason}"
     return library - list(reasons), reasons
 
@@ -213,23 +176,31 @@ def isolated(library: Library, resources: Resources) -> bool:
     return limited or not all(s.trusted for s in library)
 
 
-def scratch_for(data: Data, library: Library, resources: Resources) -> Scratch:
-    """Where the views of all folds lie: in files where tasks run elsewhere, or where memory would fill with them."""
-    size = getattr(data.X, "nbytes", 0)
-    return Scratch(shared=size > BULKY or elsewhere(resources.n_jobs, isolated(library, resources)))
-
-
-def run_level(level: int, library: Library, source: Source, done: CrossFit, resources, calibrate, keep) -> CrossFit:
+def run_level(level: int, library: Library, table: Preparation, done: CrossFit, resources, calibrate, keep) -> CrossFit:
     """One level of the library, cross-fitted and added to what is done."""
     new = tuple(s for s in library.level(level) if s.name not in done.library and s.name not in done.excluded())
     if not new:
         return done
-    tasks = [
-        Task(s.name, fold, fit_and_predict, fold_work(s, source, fold, done, keep), cost=s.cost, family=s.family)
-        for fold in range(len(done.splits_of(level)))
-        for s in new
-    ]
-    return gather(done, new, run_tasks(tasks, Library(new), resources, refits=1), source, calibrate, level)
+    work = [work_for(s, table, done, fold, *split) for fold, split in enumerate(done.splits_of(level)) for s in new]
+    outcomes = run_tasks([fit_task(w, keep) for w in work], Library(new), resources, refits=1)
+    return gather(done, new, outcomes, table.training, calibrate, level)
+
+
+def work_for(s: Specialist, table: Preparation, done: CrossFit, fold: int, train, test=None) -> Work:
+    """A fit as plain data."""
+    seed = seed_for(table.training.seed, s.name, fold)
+    if s.level == 1:
+        return Work(s, seed, table, fold, ViewKey(view_of(s, table), 1, fold), train, test)
+    train = train[done.predicted[train]]
+    read = done.oof[:, done.columns(read_by(s, done.library))]
+    features = table.scratch.share(stacker_features(read))
+    return Work(s, seed, table, fold, ViewKey(s.needs, 2, fold) if s.needs else None, train, test, features)
+
+
+def fit_task(work: Work, keep: bool) -> Task:
+    s = work.specialist
+    fold = "refit" if work.fold == REFIT else work.fold
+    return Task(s.name, fold, fit_and_predict, (work, keep), cost=s.cost, family=s.family)
 
 
 def run_tasks(tasks: list[Task], library: Library, resources: Resources, refits: int = 0) -> list[Outcome | Failure]:
@@ -239,156 +210,66 @@ def run_tasks(tasks: list[Task], library: Library, resources: Resources, refits:
         deadline=resources.deadline,
         memory_limit=resources.memory_limit,
         isolate=isolated(library, resources),
-        store=resources.store,
+        store=resources.checkpoint,
         watch=resources.watch,
         refits=refits,
     )
 
 
-class Source:
-    """The matrices that tasks read: one for each view and fold, made when first asked for and shared from then on."""
-
-    def __init__(self, data: Data, scratch: Scratch):
-        self.data = data
-        self.scratch = scratch
-        self.y = scratch.share(data.y)
-        self.weight = None if data.weight is None else scratch.share(data.weight)
-        self.views: dict[tuple[str, int | str], View | None] = {}
-        self._made: dict[tuple[str, int | str], tuple[Rows, Rows | None]] = {}
-        self._whole: Rows | None = None
-
-    def matrices(self, view: str, fold: int | str, train, test=None) -> tuple[Rows, Rows | None]:
-        """Training and held-out rows in a view that is fitted on the training rows alone."""
-        if (view, fold) not in self._made:
-            self._made[view, fold] = self._make(view, fold, train, test)
-        return self._made[view, fold]
-
-    def _make(self, view: str, fold: int | str, train, test):
-        if view == "raw":
-            self.views[view, fold] = None
-            return self._rows_of_table(train, test)
-        part = (
-            self.data.X if len(train) == self.data.rows else take(self.data.X, train)
-        )  # all rows: in a refit, in order
-        weight = None if self.data.weight is None else self.data.weight[train]
-        y = self.data.y[train]
-        fitted, matrix = fit_view(
-            view, self.data.schema, part, y, task=self.data.task, seed=self.data.seed, sample_weight=weight
-        )
-        self.views[view, fold] = fitted
-        if matrix is part:  # the view is the table itself: it is shared once, and each task takes its rows
-            return self._rows_of_table(train, test)
-        fitting = Rows(self.scratch.share(matrix))
-        del part, matrix  # where they lie in a file by now, the memory is free for the held-out rows
-        held_out = None if test is None else Rows(self.scratch.share(fitted.transform(take(self.data.X, test))))
-        return fitting, held_out
-
-    def _rows_of_table(self, train, test):
-        if self._whole is None:
-            self._whole = Rows(self.scratch.share(self.data.X))
-        return replace(self._whole, index=train), None if test is None else replace(self._whole, index=test)
-
-
-def fold_work(s: Specialist, source: Source, fold: int, done: CrossFit, keep: bool) -> tuple:
-    """The arguments of `fit_and_predict` for one specialist and fold."""
-    train, test = done.splits_of(s.level)[fold]
-    work, held_out = prepared_work(s, source, fold, done, train, test)
-    return work, held_out, keep
-
-
-def prepared_work(s: Specialist, source: Source, fold: int | str, done: CrossFit, train, test=None):
-    """A fit as plain data, and the held-out rows in the same view."""
-    if s.level == 1:
-        view = view_of(s, source.data)
-        fitting, held_out = source.matrices(view, fold, train, test)
-        fitted = source.views[view, fold]
-    else:
-        fitted = None
-        train = train[done.predicted[train]]
-        fitting, held_out = stacked_rows(s, source, fold, done, train, test)
-    categorical = () if fitted is None else tuple(fitted.categorical)
-    seed = seed_for(source.data.seed, s.name, fold)
-    return Work(
-        s, source.data.task, seed, fitting, source.y, source.weight, train, categorical, source.data.classes
-    ), held_out
-
-
-def stacked_rows(s: Specialist, source: Source, fold: int | str, done: CrossFit, train, test=None):
-    """What a row of level 2 reads: predictions of level 1, with a view of the table before them where it asks."""
-    features = Rows(source.scratch.share(stacker_features(done.oof[:, done.columns(read_by(s, done.library))])))
-    fitting, held_out = (
-        replace(features, index=train),
-        None if test is None else replace(features, index=test),
-    )
-    view = beside_predictions(s)
-    if view:
-        left, right = source.matrices(view, f"{fold} of level 2", train, test)
-        fitting, held_out = replace(fitting, left=left), held_out and replace(held_out, left=right)
-    return fitting, held_out
-
-
-def beside_predictions(s: Specialist) -> str:
-    """The view that a row of level 2 reads beside the predictions; empty for none."""
-    return s.needs.removeprefix("predictions").removeprefix("+")
-
-
 def read_by(s: Specialist, library: Library) -> tuple[str, ...]:
-    """The specialists of level 1 that a row of level 2 reads, of those that finished."""
-    return tuple(r.name for r in library.level(1) if s.reads is None or r.name in s.reads)
+    """The specialists of level 1 that a stacker reads, of those that finished; the baseline teaches it nothing."""
+    return tuple(r.name for r in library.level(1) if r.family != "baseline" and (s.reads is None or r.name in s.reads))
 
 
-def view_of(s: Specialist, data: Data) -> str:
-    """The view a row asks for; a user's own estimator ("auto") gets the table as it is wherever it can take it."""
+def view_of(s: Specialist, table: Preparation) -> str:
+    """The view a specialist asks for; a user's own ("auto") gets the table as it is wherever it can take it."""
     if s.needs != "auto":
         return s.needs
-    estimator = s.make(Shape(data.task, data.rows, 1, data.classes))
+    t, X = table.training, table.X.load()
+    estimator = s.make(Shape(t.task, t.rows, 1, t.classes))
     if isinstance(estimator, Pipeline):
         return "raw"
-    if isinstance(data.X, pd.DataFrame):
+    if isinstance(X, pd.DataFrame):
         return "scaled"
-    gaps = not sparse.issparse(data.X) and np.isnan(data.X).any()
-    return "ordinal" if gaps and not get_tags(estimator).input_tags.allow_nan else "raw"
+    missing = not sparse.issparse(X) and np.isnan(X).any()
+    return "ordinal" if missing and not get_tags(estimator).input_tags.allow_nan else "raw"
 
 
-def gather(done: CrossFit, rows: tuple[Specialist, ...], outcomes, source: Source, calibrate, level: int) -> CrossFit:
+def gather(done: CrossFit, new: tuple[Specialist, ...], outcomes, training: Training, calibrate, level) -> CrossFit:
     """What is done, grown by the specialists all of whose folds finished; columns in the order of level and name."""
-    failures, left_out = told_apart([o for o in outcomes if isinstance(o, Failure)])
-    lost = {f.specialist for f in failures} | set(left_out)
-    finished = [s for s in rows if s.name not in lost]
+    failures, skipped = failed_and_skipped([o for o in outcomes if isinstance(o, Failure)])
+    lost = {f.specialist for f in failures} | set(skipped)
+    finished = [s for s in new if s.name not in lost]
     good = [o for o in outcomes if o.specialist not in lost]
-    oof = averaged([s.name for s in finished], good, done.splits_of(level), source.data)
-    temperature = np.ones(len(finished))
-    if calibrate and source.data.classes > 1:
-        oof, temperature = calibrated(oof, done.predicted, source.data)
+    oof = averaged([s.name for s in finished], good, done.splits_of(level), training)
+    calibration: tuple[Calibration | None, ...] = (None,) * len(finished)
+    if calibrate and training.classes > 1:
+        oof, calibration = calibrated(oof, done.fold_of_row, training)
     library = Library(done.library.specialists + tuple(finished))
     grown = replace(
         done,
         library=library,
         oof=np.concatenate([done.oof, oof], axis=1),
-        temperature=np.concatenate([done.temperature, temperature]),
+        calibration=done.calibration + calibration,
         seconds={**done.seconds, **spent(good)},
         failures=done.failures + failures,
-        left_out={**done.left_out, **left_out},
-        models={**done.models, **kept_models(good, rows, source)},
+        skipped={**done.skipped, **skipped},
+        models={**done.models, **{(o.specialist, o.fold): o.value["model"] for o in good if "model" in o.value}},
     )
     return grown.only([s.name for s in sorted(library, key=lambda s: (s.level, s.name))])
 
 
-def told_apart(failures: list[Failure]) -> tuple[tuple[Failure, ...], dict[str, str]]:
-    """What failed, and what the time did not allow; tasks that were not begun because a sister failed say nothing."""
-    failed = tuple(f for f in failures if not f.error.startswith(("left out:", "not begun:")))
+def failed_and_skipped(failures: list[Failure]) -> tuple[tuple[Failure, ...], dict[str, str]]:
+    """What failed, and what the time did not allow; tasks that were not begun because another failed say nothing."""
+    failed = tuple(f for f in failures if f.kind not in ("skipped", "cancelled"))
     lost = {f.specialist for f in failed}
-    return failed, {f.specialist: reason_of(f) for f in failures if f.specialist not in lost}
+    return failed, {f.specialist: f.error for f in failures if f.specialist not in lost}
 
 
-def reason_of(failure: Failure) -> str:
-    return failure.error.removeprefix("left out:").removeprefix("not begun:").strip()
-
-
-def averaged(names: list[str], outcomes, splits: list[Split], data: Data) -> np.ndarray:
+def averaged(names: list[str], outcomes, splits: list[Split], training: Training) -> np.ndarray:
     """(n, K, C) predictions, the mean over repeats where a row is held out more than once."""
-    total = np.zeros((data.rows, len(names), data.classes))
-    times = np.bincount(np.concatenate([test for _, test in splits]), minlength=data.rows)
+    total = np.zeros((training.rows, len(names), training.classes))
+    times = np.bincount(np.concatenate([test for _, test in splits]), minlength=training.rows)
     for outcome in outcomes:
         total[splits[outcome.fold][1], names.index(outcome.specialist)] += outcome.value["prediction"]
     return total / np.where(times > 0, times, np.nan)[:, None, None]
@@ -403,23 +284,26 @@ def spent(outcomes) -> dict[str, tuple[float, float]]:
     return seconds
 
 
-def kept_models(outcomes, rows: tuple[Specialist, ...], source: Source):
-    views = {s.name: beside_predictions(s) if s.level == 2 else view_of(s, source.data) for s in rows}
-    levels = {s.name: s.level for s in rows}
-    fold = lambda o: o.fold if levels[o.specialist] == 1 else f"{o.fold} of level 2"
-    return {
-        (o.specialist, o.fold): (o.value["model"], source.views.get((views[o.specialist], fold(o))))
-        for o in outcomes
-        if "model" in o.value
-    }
+def calibrated(oof: np.ndarray, fold: np.ndarray, training: Training) -> tuple[np.ndarray, tuple[Calibration, ...]]:
+    """Each specialist's column calibrated, and the calibration itself, learnt from all rows that have predictions.
+
+    On few rows each fold is calibrated by what the others say, so that what is judged by the column is not flattered.
+    """
+    oof, rows = oof.copy(), np.flatnonzero(fold >= 0)
+    parts = [fold[rows] == f for f in np.unique(fold[rows])] if len(rows) <= FEW else []
+    found = []
+    for k in range(oof.shape[1]):
+        P = oof[rows, k]
+        found.append(learn_calibration(P, rows, training))
+        if len(parts) < 2:
+            oof[rows, k] = apply_calibration(P, found[-1])
+        for held in parts if len(parts) > 1 else ():
+            oof[rows[held], k] = apply_calibration(P[held], learn_calibration(P[~held], rows[~held], training))
+    return oof, tuple(found)
 
 
-def calibrated(oof: np.ndarray, rows: np.ndarray, data: Data) -> tuple[np.ndarray, np.ndarray]:
-    """Each specialist's column with its own temperature, learnt from that column and shrunk towards 1."""
-    oof = oof.copy()
-    weight = None if data.weight is None else data.weight[rows]
-    learn = partial(fit_temperature, target=data.target[rows], sample_weight=weight, shrink=TEMPERATURE_SHRINK)
-    temperature = np.array([learn(oof[rows, k]) for k in range(oof.shape[1])])
-    for k, T in enumerate(temperature):
-        oof[rows, k] = apply_temperature(oof[rows, k], T)
-    return oof, temperature
+def learn_calibration(P: np.ndarray, rows: np.ndarray, training: Training) -> Calibration:
+    weight = None if training.weight is None else training.weight[rows]
+    step = max(1, len(rows) // ENOUGH)  # two numbers need no more rows
+    target, weight = training.target[rows][::step], None if weight is None else weight[::step]
+    return fit_calibration(P[::step], target, weight, shrink=SHRINK)

@@ -1,4 +1,8 @@
-"""The fitted specialists, and the blend they make: f(x) = sum of alpha_k f_k(x)."""
+"""The fitted ensemble: the models that predict, and the blend they make, f(x) = sum of alpha_k f_k(x).
+
+A specialist predicts by one model fitted on all rows, or by the mean of the models of its folds, which costs no further
+fit and averages what differs between them.
+"""
 
 from __future__ import annotations
 
@@ -8,47 +12,43 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from softlearning.data.views import View
-from softlearning.execution import Failure, Outcome, Task
+from softlearning.execution import Failure
 from softlearning.library import Library, Specialist
-from softlearning.method.crossfit import (
-    CrossFit,
-    Data,
-    Resources,
-    Source,
-    beside_predictions,
-    prepared_work,
-    read_by,
-    run_tasks,
-    scratch_for,
-    view_of,
-)
-from softlearning.method.fitting import dense_if_needed, fit_whole, predict_tensor, side_by_side, stacker_features
-from softlearning.uncertainty.temperature import apply_temperature
+from softlearning.method.crossfit import CrossFit, fit_task, read_by, run_tasks, view_of, work_for
+from softlearning.method.fitting import Work, dense_if_needed, own_labels, predict_tensor, stacker_features
+from softlearning.method.preparation import REFIT, Preparation, ViewKey, side_by_side
+from softlearning.method.training import Resources
+from softlearning.uncertainty.calibration import Calibration, apply_calibration
+
+MANY = 1_000  # rows from which threads pay for themselves
+REPEATED = 0.02  # share of training rows with an equal one, from which one model that has seen all rows is better
 
 
 @dataclass(frozen=True)
 class Member:
-    """One fitted model of a specialist; `view` is its key into the team's views, empty where it reads none."""
+    """One fitted model of a specialist, and the key of the view it reads; None where it reads predictions alone."""
 
     model: Any
-    view: str
+    view: ViewKey | None
 
 
 @dataclass(frozen=True)
-class Team:
-    """The specialists that predict: members (one each, or one a fold), the views they read, their temperatures."""
+class Ensemble:
+    """The specialists that predict: their members (one, or one per fold), the views they read, their calibration."""
 
-    rows: dict[str, Specialist]
+    specialists: dict[str, Specialist]
     members: dict[str, tuple[Member, ...]]
-    views: dict[str, View | None]
-    temperature: dict[str, float]
+    views: dict[ViewKey, View | None]
+    calibration: dict[str, Calibration | None]
     reads: dict[str, tuple[str, ...]]
     classes: int
+    labels: np.ndarray | None
     seconds: dict[str, float]
 
-    def without_readers(self, library: Library) -> Team:
+    def without_readers(self, library: Library) -> Ensemble:
         """The same without stackers that do not read just the specialists of this library any more."""
         current = {s.name: read_by(s, library) for s in library if s.level == 2}
         stale = {name for name, reads in self.reads.items() if current.get(name) != reads}
@@ -64,130 +64,153 @@ def needed(names: Iterable[str], library: Library) -> tuple[str, ...]:
     return tuple(s.name for s in library if s.name in wanted)
 
 
-def refit(
-    names, crossed: CrossFit, data: Data, resources: Resources, known: Team | None = None
-) -> tuple[Team, tuple[Failure, ...]]:
-    """The team of the named specialists, fitted on all rows (level 2: on all out-of-fold rows), and what failed.
+def is_refit_better(X) -> bool:
+    """Whether rows repeat: an equal training row tells most of the answer, and each fold's model lacks some of them."""
+    if not isinstance(X, pd.DataFrame):
+        if not isinstance(X, np.ndarray):
+            return False
+        X = pd.DataFrame(X)
+    return bool(X.duplicated(keep=False).mean() >= REPEATED)
 
-    Members that `known` (an earlier team on the same data) already has are taken over.
-    """
+
+def assemble(names, crossed: CrossFit, table: Preparation, known: Ensemble | None = None) -> Ensemble:
+    """The ensemble of the named specialists before any model is in it, but for those that `known` has."""
     chosen = crossed.library[needed(names, crossed.library)]
+    calibration = dict(zip(crossed.library.names, crossed.calibration))
     old = {} if known is None else {n: known.members[n] for n in chosen.names if n in known.members}
-    new = Library(tuple(s for s in chosen if s.name not in old))
-    with scratch_for(data, new, resources) as scratch:
-        source = Source(data, scratch)
-        tasks = [refit_task(s, source, crossed) for s in new]
-        outcomes = run_tasks(tasks, new, resources)
-    views = {} if known is None else dict(known.views)
-    views |= {key_of(view, fold): fitted for (view, fold), fitted in source.views.items()}
-    team = assemble(chosen, crossed, data.classes, views)
-    good = [o for o in outcomes if isinstance(o, Outcome)]
-    fresh = {o.specialist: (Member(o.value["model"], view_key(crossed.library, o.specialist, data)),) for o in good}
-    seconds = {} if known is None else known.seconds
-    seconds = seconds | {o.specialist: o.value["fit_seconds"] for o in good}
-    failures = tuple(o for o in outcomes if isinstance(o, Failure))
-    return replace(team, members={**old, **fresh}, seconds=seconds), failures
-
-
-def refit_task(s: Specialist, source: Source, crossed: CrossFit) -> Task:
-    work, _ = prepared_work(s, source, "refit", crossed, source.data.live)
-    return Task(s.name, "refit", fit_whole, (work,), cost=s.cost, family=s.family)
-
-
-def key_of(view: str, fold: int | str) -> str:
-    """The name of a view in a team: level 2 has its own, fitted on the rows that have predictions."""
-    return view if fold == "refit" else f"{view} of level 2"
-
-
-def view_key(library: Library, name: str, data: Data) -> str:
-    s = next(iter(library[name]))
-    if s.level == 1:
-        return view_of(s, data)
-    return f"{beside_predictions(s)} of level 2" if beside_predictions(s) else ""
-
-
-def assemble(chosen: Library, crossed: CrossFit, classes: int, views: dict[str, View | None]) -> Team:
-    temperature = dict(zip(crossed.library.names, crossed.temperature))
-    return Team(
-        rows={s.name: s for s in chosen},
-        members={},
-        views=views,
-        temperature={name: float(temperature[name]) for name in chosen.names},
+    return Ensemble(
+        specialists={s.name: s for s in chosen},
+        members=old,
+        views={m.view: known.views[m.view] for n in old for m in old[n] if m.view} if known else {},
+        calibration={name: calibration[name] for name in chosen.names},
         reads={s.name: read_by(s, crossed.library) for s in chosen if s.level == 2},
-        classes=classes,
-        seconds={},
+        classes=table.training.classes,
+        labels=table.training.labels,
+        seconds={} if known is None else {n: s for n, s in known.seconds.items() if n in old},
     )
 
 
-def fold_team(names, crossed: CrossFit, classes: int) -> Team:
-    """The team whose members are the models of the folds, to be averaged: no refit."""
-    chosen = crossed.library[needed(names, crossed.library)]
-    return with_fold_models(assemble(chosen, crossed, classes, {}), chosen.names, crossed)
+def refit(ensemble: Ensemble, crossed: CrossFit, table: Preparation, resources: Resources) -> tuple[Ensemble, tuple]:
+    """The ensemble with every specialist that lacks a model fitted on all rows, and what failed.
+
+    A stacker is fitted on all rows that have predictions.
+    """
+    new = lacking(ensemble)
+    work = [work_for(s, table, crossed, REFIT, table.training.live) for s in new]
+    return completed(ensemble, work, table, run_tasks([fit_task(w, keep=True) for w in work], new, resources))
 
 
-def with_fold_models(team: Team, names, crossed: CrossFit) -> Team:
-    """The same team, the named specialists standing in by their models of the folds."""
-    views: dict[str, View | None] = {}
-    members: dict[str, tuple[Member, ...]] = dict.fromkeys(names, ())
-    for (name, fold), (model, view) in crossed.models.items():
-        if name in members:
-            key = "" if view is None else f"{name}/{fold}"
-            views[key] = view
-            members[name] += (Member(model, key),)
-    return replace(team, views={**team.views, **views}, members={**team.members, **members})
+def average_folds(
+    ensemble: Ensemble, crossed: CrossFit, table: Preparation, resources: Resources
+) -> tuple[Ensemble, tuple]:
+    """The ensemble where every specialist that lacks a model predicts by the mean of its folds' models; what failed.
+
+    Models that the cross-fitting did not keep are fitted once more.
+    """
+    ensemble = with_fold_models(ensemble, crossed, table)
+    new = lacking(ensemble)
+    work = [
+        work_for(s, table, crossed, fold, *split) for s in new for fold, split in enumerate(crossed.splits_of(s.level))
+    ]
+    return completed(ensemble, work, table, run_tasks([fit_task(w, keep=True) for w in work], new, resources))
 
 
-MANY = 1_000  # rows from which threads pay for themselves
+def lacking(ensemble: Ensemble) -> Library:
+    """The specialists of an ensemble that have no model yet."""
+    return Library(tuple(s for s in ensemble.specialists.values() if s.name not in ensemble.members))
 
 
-def predict_members(team: Team, names, X, workers: int = 1) -> np.ndarray:
-    """(n, K, C) predictions of the named specialists, each with its temperature; X is canonical."""
-    seen = Seen(team, X)
+def completed(ensemble: Ensemble, work: list[Work], table: Preparation, outcomes) -> tuple[Ensemble, tuple]:
+    """The ensemble with the models that tasks gave, in the order of the tasks, and what failed."""
+    failures = tuple(o for o in outcomes if isinstance(o, Failure))
+    lost = {f.specialist for f in failures}
+    good = [(w, o.value) for w, o in zip(work, outcomes) if w.specialist.name not in lost]
+    views = {w.view: table.get(w.view, w.train, w.test).view for w, _ in good if w.view is not None}
+    members: dict[str, tuple[Member, ...]] = {}
+    seconds: dict[str, float] = {}
+    for w, value in good:
+        name = w.specialist.name
+        members[name] = (*members.get(name, ()), Member(value["model"], w.view))
+        seconds[name] = seconds.get(name, 0.0) + value["fit_seconds"]
+    grown = replace(
+        ensemble,
+        members=ensemble.members | members,
+        views=ensemble.views | views,
+        seconds=ensemble.seconds | seconds,
+    )
+    return grown, failures
+
+
+def with_fold_models(ensemble: Ensemble, crossed: CrossFit, table: Preparation) -> Ensemble:
+    """The ensemble with the models of the folds that were kept, for every specialist that lacks a model."""
+    views: dict[ViewKey, View | None] = {}
+    members: dict[str, tuple[Member, ...]] = {}
+    for name, fold in sorted(crossed.models):
+        if name in ensemble.specialists and name not in ensemble.members:
+            key = fold_view(ensemble.specialists[name], fold, table)
+            if key is not None and key not in views:
+                views[key] = table.get(key, *crossed.splits_of(key.level)[fold]).view
+            members[name] = (*members.get(name, ()), Member(crossed.models[name, fold], key))
+    return replace(ensemble, views=ensemble.views | views, members=ensemble.members | members)
+
+
+def fold_view(s: Specialist, fold: int, table: Preparation) -> ViewKey | None:
+    if s.level == 1:
+        return ViewKey(view_of(s, table), 1, fold)
+    return ViewKey(s.needs, 2, fold) if s.needs else None
+
+
+def predict_members(ensemble: Ensemble, names, X, workers: int = 1) -> np.ndarray:
+    """(n, K, C) predictions of the named specialists, calibrated; X is canonical."""
+    table = Table(ensemble, X)
     if workers > 1 and X.shape[0] >= MANY:
-        seen.prepare(names, workers)
-    return np.stack([seen.prediction(name) for name in names], axis=1)
+        table.prepare(names, workers)
+    return np.stack([table.prediction(name) for name in names], axis=1)
 
 
-class Seen:
+class Table:
     """Predictions on one table, each view and each specialist worked out once."""
 
-    def __init__(self, team: Team, X):
-        self.team = team
+    def __init__(self, ensemble: Ensemble, X):
+        self.ensemble = ensemble
         self.X = X
-        self._views: dict[str, Any] = {}
+        self._views: dict[ViewKey, Any] = {}
         self._predictions: dict[str, np.ndarray] = {}
 
     def prepare(self, names, workers: int) -> None:
         """The predictions of level 1 that the named specialists rest on, several at a time."""
-        team = self.team
-        level_1 = {n for name in names for n in (team.reads.get(name, ()) if team.rows[name].level == 2 else (name,))}
-        for member in (member for name in level_1 for member in team.members[name]):
-            self._view(member.view)
+        e = self.ensemble
+        level_1 = sorted({n for name in names for n in e.reads.get(name, (name,))})
+        keys = {member.view for name in level_1 for member in e.members[name] if member.view is not None}
         with ThreadPoolExecutor(workers) as pool:
-            list(pool.map(self.prediction, sorted(level_1)))
+            list(pool.map(self.view, sorted(keys, key=str)))
+            list(pool.map(self.prediction, level_1))
 
     def prediction(self, name: str) -> np.ndarray:
+        """(n, C) calibrated predictions of one specialist."""
         if name not in self._predictions:
-            self._predictions[name] = self._predict(name)
+            e = self.ensemble
+            parts = [self._member(e.specialists[name], member) for member in e.members[name]]
+            P = parts[0] if len(parts) == 1 else np.mean(parts, axis=0)
+            calibration = e.calibration[name]
+            self._predictions[name] = P if calibration is None else apply_calibration(P, calibration)
         return self._predictions[name]
 
-    def _predict(self, name: str) -> np.ndarray:
-        team = self.team
-        parts = [self._member(team.rows[name], member) for member in team.members[name]]
-        P = parts[0] if len(parts) == 1 else np.mean(parts, axis=0)
-        return P if team.classes == 1 else apply_temperature(P, team.temperature[name])
-
-    def _member(self, row: Specialist, member: Member) -> np.ndarray:
-        X = self._view(member.view) if row.level == 1 else self._stacked(row, member)
-        return predict_tensor(member.model, dense_if_needed(X, row), self.team.classes)
-
-    def _stacked(self, row: Specialist, member: Member):
-        level_1 = np.stack([self.prediction(name) for name in self.team.reads[row.name]], axis=1)
-        features = stacker_features(level_1)
-        return side_by_side(self._view(member.view), features) if member.view else features
-
-    def _view(self, key: str):
+    def view(self, key: ViewKey | None):
+        """The table in a view; the table itself where there is none."""
+        fitted = None if key is None else self.ensemble.views.get(key)
+        if fitted is None:
+            return self.X
         if key not in self._views:
-            view = self.team.views.get(key)
-            self._views[key] = self.X if view is None else view.transform(self.X)
+            self._views[key] = fitted.transform(self.X)
         return self._views[key]
+
+    def _member(self, s: Specialist, member: Member) -> np.ndarray:
+        X = self.view(member.view) if s.level == 1 else self._stacked(s, member)
+        e = self.ensemble
+        return predict_tensor(member.model, dense_if_needed(X, s), e.classes, own_labels(s, e.labels))
+
+    def _stacked(self, s: Specialist, member: Member):
+        level_1 = np.stack([self.prediction(name) for name in self.ensemble.reads[s.name]], axis=1)
+        features = stacker_features(level_1)
+        return features if member.view is None else side_by_side(self.view(member.view), features)

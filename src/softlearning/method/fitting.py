@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import time
-import warnings
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from scipy import sparse
 from sklearn.base import is_classifier
 from sklearn.calibration import CalibratedClassifierCV
@@ -18,88 +16,87 @@ from sklearn.utils.validation import has_fit_parameter
 
 from softlearning.execution import Shared
 from softlearning.library import Shape, Specialist
+from softlearning.method.preparation import Preparation, ViewKey, side_by_side
 
-LOG_FLOOR = 1e-6  # probabilities below are lifted before a logarithm, so that one bold specialist cannot rule a stacker
+LOG_FLOOR = 1e-6  # lifts probabilities before a logarithm, so that one overconfident specialist cannot rule a stacker
 DENSE_LIMIT = 2**31  # bytes; a sparse table is not made dense beyond that for a learner that takes no sparse one
 
 
 @dataclass(frozen=True)
-class Rows:
-    """Some rows of a shared matrix; `left` are columns that stand before them where a stacker reads both."""
-
-    matrix: Shared
-    index: np.ndarray | None = None
-    left: Rows | None = None
-
-    def load(self):
-        X = self.matrix.load()
-        X = X if self.index is None else take(X, self.index)
-        return X if self.left is None else side_by_side(self.left.load(), X)
-
-
-def take(X, rows: np.ndarray):
-    """Some rows of an array, a sparse matrix or a frame."""
-    return X.iloc[rows] if isinstance(X, pd.DataFrame) else X[rows]
-
-
-def side_by_side(left, right):
-    if sparse.issparse(left):
-        return sparse.hstack([left, sparse.csr_array(right)]).tocsr()
-    return np.hstack([left, right])
-
-
-@dataclass(frozen=True)
 class Work:
-    """One fit: which specialist, from which rows, with which seed."""
+    """One fit: which specialist, from which rows in which view, with which seed; `test` are the rows to predict.
+
+    A stacker reads `features`, predictions of level 1 for all rows, beside its view where it has one.
+    """
 
     specialist: Specialist
-    task: str
     seed: int
-    X: Rows
-    y: Shared
-    weight: Shared | None
+    table: Preparation
+    fold: int
+    view: ViewKey | None
     train: np.ndarray
-    categorical: tuple[int, ...] = ()
-    outputs: int = 1
+    test: np.ndarray | None = None
+    features: Shared | None = None
+
+    def matrices(self) -> tuple[Any, Any, tuple[int, ...]]:
+        """Training matrix, held-out matrix, and the positions of category codes in them."""
+        if self.features is None:
+            assert self.view is not None
+            seen = self.table.get(self.view, self.train, self.test)
+            return seen.training, seen.held_out, () if seen.view is None else tuple(seen.view.categorical)
+        features = self.features.load()
+        fitting, held_out = features[self.train], None if self.test is None else features[self.test]
+        if self.view is None:
+            return fitting, held_out, ()
+        seen = self.table.get(self.view, self.train, self.test)
+        beside = None if self.test is None else side_by_side(seen.held_out, held_out)
+        return side_by_side(seen.training, fitting), beside, ()
 
 
-def fit_and_predict(work: Work, held_out: Rows, keep: bool) -> dict[str, Any]:
-    """Fit on the training rows and predict the held-out ones; the model itself is given back only to be kept."""
-    fitted = fit_whole(work)
+def fit_and_predict(work: Work, keep: bool) -> dict[str, Any]:
+    """Fit on the training rows and predict the held-out ones, if there are any; the model itself only to be kept."""
     start = time.perf_counter()
-    X = dense_if_needed(held_out.load(), work.specialist)
-    prediction = predict_tensor(fitted["model"], X, work.outputs)
-    seconds = {"fit_seconds": fitted["fit_seconds"], "predict_seconds": time.perf_counter() - start}
-    return {"prediction": prediction, **seconds, **({"model": fitted["model"]} if keep else {})}
+    training, held_out, categorical = work.matrices()
+    model = fit_model(work, dense_if_needed(training, work.specialist), categorical)
+    fitted = time.perf_counter()
+    result: dict[str, Any] = {"fit_seconds": fitted - start}
+    if work.test is not None:
+        t = work.table.training
+        labels = own_labels(work.specialist, t.labels)
+        X = dense_if_needed(held_out, work.specialist)
+        result["prediction"] = predict_tensor(model, X, t.classes, labels)
+        result["predict_seconds"] = time.perf_counter() - fitted
+    return result | ({"model": model} if keep else {})
 
 
-def fit_whole(work: Work) -> dict[str, Any]:
-    """Fit a specialist on its rows."""
-    start = time.perf_counter()
-    X = dense_if_needed(work.X.load(), work.specialist)
-    y = work.y.load()[work.train]
-    estimator = ready(work, X, y)
-    weight = {} if work.weight is None else weight_argument(estimator, work.weight.load()[work.train])
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a learner that stops early shows in its risk; the user need not hear of it
-        estimator.fit(X, y, **weight)
-    return {"model": estimator, "fit_seconds": time.perf_counter() - start}
+def fit_model(work: Work, X, categorical: tuple[int, ...]):
+    """The fitted estimator of a specialist."""
+    t, y = work.table.training, work.table.y.load()[work.train]
+    estimator = ready(work.specialist, t.task, t.classes, work.seed, X, y, categorical)
+    weight = {} if work.table.weight is None else weight_argument(estimator, work.table.weight.load()[work.train])
+    labels = own_labels(work.specialist, t.labels)
+    return estimator.fit(X, y if labels is None else labels[y], **weight)
 
 
-def ready(work: Work, X, y):
+def own_labels(s: Specialist, labels: np.ndarray | None) -> np.ndarray | None:
+    """The classes in the user's words for a user's estimator; ours are given codes."""
+    return None if s.trusted else labels
+
+
+def ready(s: Specialist, task: str, outputs: int, seed: int, X, y, categorical: tuple[int, ...]):
     """The unfitted estimator of a row for these rows: seeded, on one thread, able to give probabilities."""
-    counts = np.unique(y, return_counts=True)[1] if work.task == "classification" else np.zeros(1, int)
+    counts = np.unique(y, return_counts=True)[1] if task == "classification" else np.zeros(1, int)
     rarest = int(counts.min())
-    shape = Shape(work.task, X.shape[0], X.shape[1], len(counts), rarest, work.categorical, work.outputs)
-    estimator = single_threaded(seeded(work.specialist.make(shape), work.seed))
+    shape = Shape(task, X.shape[0], X.shape[1], len(counts), rarest, categorical, outputs)
+    estimator = single_threaded(seeded(s.make(shape), seed))
     scores_only = hasattr(estimator, "decision_function") and not hasattr(estimator, "predict_proba")
-    if work.task == "classification" and is_classifier(estimator) and scores_only:
+    if task == "classification" and is_classifier(estimator) and scores_only:
         return CalibratedClassifierCV(estimator, ensemble=False, cv=max(2, min(5, rarest)))
     return estimator
 
 
-def seed_for(seed: int, name: str, fold: int | str) -> int:
-    """A seed that hangs on the names alone, never on the order of execution."""
+def seed_for(seed: int, name: str, fold: int) -> int:
+    """A seed that depends on the names alone, never on the order of execution."""
     digest = hashlib.sha256(f"{seed}/{name}/{fold}".encode()).digest()
     return int.from_bytes(digest[:4], "little") % (2**31 - 1)
 
@@ -112,9 +109,8 @@ def seeded(estimator, seed: int):
 def single_threaded(estimator):
     """Parallelism is across tasks, so a learner's own threads are turned off (None is one thread in scikit-learn)."""
     own = type(estimator).__module__.startswith("sklearn.")
-    threads = {
-        n: v for n, v in estimator.get_params(deep=True).items() if n.split("__")[-1] in ("n_jobs", "thread_count")
-    }
+    parameters = estimator.get_params(deep=True)
+    threads = {n: v for n, v in parameters.items() if n.split("__")[-1] in ("n_jobs", "thread_count")}
     chosen = [name for name, value in threads.items() if value is not None or not own]
     return estimator.set_params(**dict.fromkeys(chosen, 1)) if chosen else estimator
 
@@ -140,30 +136,40 @@ def weight_argument(estimator, weight: np.ndarray) -> dict[str, np.ndarray]:
     return {f"{prefix}sample_weight": weight}
 
 
-def predict_tensor(estimator, X, classes: int) -> np.ndarray:
-    """(n, C) probabilities over all classes, or (n, 1) predictions; checked, since a wrong one would be believed."""
+def predict_tensor(estimator, X, classes: int, labels: np.ndarray | None = None) -> np.ndarray:
+    """(n, C) probabilities over all classes, or (n, 1) predictions; checked, since a wrong one would be believed.
+
+    `labels` are the classes in the words that the estimator was given, None where it was given codes.
+    """
     rows = X.shape[0]
     with np.errstate(all="ignore"):  # what overflows inside shows in the numbers, which are checked below
         if classes == 1:
             prediction = np.asarray(estimator.predict(X), dtype=float)
             return finite(prediction[:, None] if prediction.ndim == 1 else prediction, rows, 1)
         if hasattr(estimator, "predict_proba"):
-            given, known = np.asarray(estimator.predict_proba(X), dtype=float), estimator.classes_
+            given, known = np.asarray(estimator.predict_proba(X), dtype=float), coded(estimator.classes_, labels)
         else:
-            given, known = np.eye(classes)[np.asarray(estimator.predict(X), dtype=int)], range(classes)
+            given, known = np.eye(classes)[coded(estimator.predict(X), labels)], np.arange(classes)
     return probabilities(given, known, rows, classes)
 
 
-def probabilities(given: np.ndarray, known, rows: int, classes: int) -> np.ndarray:
+def coded(values, labels: np.ndarray | None) -> np.ndarray:
+    """Class codes of labels; -1 for one that the target does not have."""
+    if labels is None:
+        return np.asarray(values, dtype=int)
+    position = {label: code for code, label in enumerate(labels.tolist())}
+    return np.array([position.get(value, -1) for value in np.asarray(values).ravel().tolist()], dtype=int)
+
+
+def probabilities(given: np.ndarray, known: np.ndarray, rows: int, classes: int) -> np.ndarray:
     """Probabilities of the classes that a specialist knows, placed among all; a class its fold lacked gets 0."""
-    known = np.asarray(known)
     finite(given, rows, len(known))
     if not np.isin(known, np.arange(classes)).all() or len(np.unique(known)) != len(known):
         raise ValueError(f"predicts classes that the target does not have: {known}")
     if (given < -1e-6).any() or not np.allclose(given.sum(axis=1), 1, atol=1e-3):
-        raise ValueError("predict_proba gives numbers that are no probabilities")
+        raise ValueError("predict_proba gives numbers that are not probabilities")
     P = np.zeros((rows, classes))
-    P[:, known.astype(int)] = np.clip(given, 0, None)
+    P[:, known] = np.clip(given, 0, None)
     return P / P.sum(axis=1, keepdims=True)
 
 

@@ -11,6 +11,7 @@ from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold, Str
 
 Split = tuple[np.ndarray, np.ndarray]
 
+PARTS = 5  # of the held-out rows, where one split is all there is
 LARGE = 2_000  # rows above which the paper takes three folds instead of five
 
 
@@ -20,7 +21,8 @@ def make_folds(cv, y, *, stratify: bool, groups=None, seed: int = 42, X=None, li
     Parameters
     ----------
     cv : None, int, splitter or iterable of (train, test)
-        None is the paper's rule: 5 folds up to 2,000 rows, else 3, shuffled, stratified for classes.
+        None is the paper's rule: 5 folds up to 2,000 rows, else 3, shuffled and stratified: by class, or by the order
+        of the target.
     y : array (n,)
         Class codes, or the target of a regression.
     stratify : bool
@@ -76,7 +78,9 @@ def own_rule(number: int, y, stratify: bool, groups, seed: int, *, asked: bool) 
         with warnings.catch_warnings():  # a class rarer than the folds is allowed here: some folds miss it
             warnings.filterwarnings("ignore", "The least populated class", UserWarning)
             return list(StratifiedKFold(number, shuffle=True, random_state=seed).split(np.zeros(n), y))
-    return list(KFold(number, shuffle=True, random_state=seed).split(np.zeros(n)))
+    if stratify:
+        return list(KFold(number, shuffle=True, random_state=seed).split(np.zeros(n)))
+    return sorted_strata(y, number, seed)
 
 
 def grouped(number: int, y, stratify: bool, groups, seed: int, *, asked: bool) -> list[Split]:
@@ -105,7 +109,7 @@ def checked(split, n: int, number: int, live: np.ndarray) -> Split:
     train, test = (row_numbers(part, n, number) for part in split)
     if np.intersect1d(train, test).size:
         raise ValueError(
-            f"split {number} of cv has rows both in train and in test: its predictions would not be honest"
+            f"split {number} of cv has rows both in train and in test: its predictions would not be held out"
         )
     if len(live) == n:
         return train, test
@@ -131,3 +135,27 @@ def fold_of_row(splits: list[Split], n: int) -> np.ndarray:
     for number in reversed(range(len(splits))):
         fold[splits[number][1]] = number
     return fold
+
+
+def second_splits(splits: list[Split]) -> list[Split]:
+    """Folds for what is learnt from predictions: the same, or of a single split parts of its held-out rows."""
+    if len(splits) > 1:
+        return splits
+    held_out = splits[0][1]
+    parts = [held_out[start::PARTS] for start in range(min(PARTS, len(held_out)))]
+    return [(np.setdiff1d(held_out, part), part) for part in parts]
+
+
+def sorted_strata(y: np.ndarray, number: int, seed: int) -> list[Split]:
+    """Folds of a regression that share the target evenly: of each `number` neighbours in its order, one per fold.
+
+    So the folds' means hardly differ. Where they do, predictions tell which fold is held out, and a learner that reads
+    them learns the held-out mean.
+    """
+    random = np.random.RandomState(seed)
+    order = np.lexsort((random.permutation(len(y)), y))  # equal targets in any order
+    fold = np.empty(len(y), dtype=int)
+    for start in range(0, len(y), number):
+        block = order[start : start + number]
+        fold[block] = random.permutation(number)[: len(block)]
+    return [(np.flatnonzero(fold != f), np.flatnonzero(fold == f)) for f in range(number)]

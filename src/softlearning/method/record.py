@@ -1,44 +1,96 @@
-"""What a fit leaves behind, as one record, and the tables that are read off it."""
+"""What a fit leaves behind, as one record, and what is read off it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from softlearning.execution import Failure
 from softlearning.library import Library, Shape, Specialist
-from softlearning.method.crossfit import CrossFit, Data, read_by
-from softlearning.method.ensemble import Team
+from softlearning.method.crossfit import CrossFit, read_by
+from softlearning.method.ensemble import Ensemble
 from softlearning.method.fitting import takes_weight
+from softlearning.method.training import Training
 from softlearning.uncertainty.conformal import leave_fold_out_blend
-from softlearning.weights import Solution, held_out_risk, row_losses, solve_weights
+from softlearning.uncertainty.errors import mean_and_error
+from softlearning.weights import Solution, row_losses, solve_weights
 
 COLUMNS = ["specialist", "family", "weight", "cv_risk", "cv_score", "fit_seconds", "predict_seconds", "status", "note"]
 
 
 @dataclass(frozen=True)
-class Learned:
-    """The library that was asked for, its out-of-fold predictions, the weights, the fitted team, and the target."""
+class HeldOut:
+    """The rows that some fold held out, under weights learnt without each row's fold.
+
+    blend (n, C), disagreement (n,); target (n, C), weight (n,) or None, groups (n,) or None and fold (n,) of the rows.
+    """
+
+    blend: np.ndarray
+    disagreement: np.ndarray
+    target: np.ndarray
+    weight: np.ndarray | None
+    groups: np.ndarray | None
+    fold: np.ndarray
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The blend against its best single specialist, on held-out rows.
+
+    rival : the specialist of level 1 of least cross-validated risk (a stacker reads several, so it is none).
+    risk, rival_risk : mean loss of the blend, with weights learnt without each row's fold, and of the rival.
+    gain, error : their difference and its standard error, over groups where there are groups.
+    """
+
+    rival: str
+    risk: float
+    rival_risk: float
+    gain: float
+    error: float
+
+    @property
+    def better(self) -> bool:
+        """Beyond noise: the gain is more than two standard errors."""
+        return self.gain > 2 * self.error
+
+    @property
+    def worse(self) -> bool:
+        return self.gain < -2 * self.error
+
+    def __str__(self) -> str:
+        figures = f"risk {self.risk:.4g} against {self.rival_risk:.4g}, standard error of the difference"
+        relation = "better than" if self.better else "worse than" if self.worse else "level with"
+        return f"the blend is {relation} its best single specialist, {self.rival}: {figures} {self.error:.2g}"
+
+
+@dataclass(frozen=True)
+class Record:
+    """The library that was asked for, its out-of-fold predictions, the weights, the ensemble, and the target."""
 
     library: Library
     crossed: CrossFit
     solution: Solution
-    team: Team
-    data: Data
+    ensemble: Ensemble
+    training: Training
+    rule: Any
+
+    @property
+    def loss(self) -> str:
+        return self.solution.loss
+
+    @property
+    def task(self) -> str:
+        return self.training.task
 
     def weights(self) -> pd.Series:
         """By name, in the order of the library."""
         names = self.crossed.library.names
         order = [name for name in self.library.names if name in names] or list(names)
         return pd.Series(self.solution.weights, index=list(names), name="weight").loc[order]
-
-    def certificate(self) -> pd.Series:
-        proof = {"objective": self.solution.objective, "gap": self.solution.gap, "unique": self.solution.unique}
-        return pd.Series(proof, name="certificate")
 
     def support(self) -> list[str]:
         """The specialists with weight, in the order in which all sums are taken."""
@@ -48,10 +100,10 @@ class Learned:
         """Their weights, in the same order."""
         return self.solution.weights[self.solution.weights > 0]
 
-    def heard(self, weights: np.ndarray) -> np.ndarray:
+    def handed_down(self, weights: np.ndarray) -> np.ndarray:
         """Weights (K,) in which a stacker's share goes to the specialists it reads, in the shares they earn without it.
 
-        Their disagreement is the doubt of the blend: a stacker by itself would have nobody to disagree with.
+        Their disagreement is the uncertainty of the blend: a stacker by itself would have nobody to disagree with.
         """
         library, handed = self.crossed.library, weights.copy()
         for k, s in enumerate(library):
@@ -62,121 +114,110 @@ class Learned:
                 handed[read] += weights[k] * (earned / earned.sum() if earned.any() else 1 / len(read))
         return handed
 
-    def rows_tensor(self) -> np.ndarray:
-        """Out-of-fold predictions of the rows that have them."""
-        return self.crossed.oof[self.crossed.predicted]
+    # -- held-out rows ------------------------------------------------------------------------------------------------
 
-    def rows_target(self) -> np.ndarray:
-        return self.data.target[self.crossed.predicted]
+    def of_rows(self, values: np.ndarray | None) -> np.ndarray | None:
+        """The entries of the rows that some fold held out."""
+        return None if values is None else values[self.crossed.predicted]
 
-    def rows_weight(self) -> np.ndarray | None:
-        return None if self.data.weight is None else self.data.weight[self.crossed.predicted]
+    @cached_property
+    def held_out(self) -> HeldOut:
+        """Blend and disagreement of the held-out rows; solved once."""
+        return self.held_out_under(self.rule)
 
-    def rows_fold(self) -> np.ndarray:
-        return self.crossed.fold_of_row[self.crossed.predicted]
+    def held_out_under(self, rule) -> HeldOut:
+        t, P = self.training, self.of_rows(self.crossed.oof)
+        Y, weight, groups = self.of_rows(t.target), self.of_rows(t.weight), self.of_rows(t.groups)
+        fold = self.of_rows(self.crossed.fold_of_row)
 
+        def weights_from(rows: np.ndarray) -> np.ndarray:
+            part = None if weight is None else weight[rows]
+            return weigh(P[rows], Y[rows], self.crossed.library, rule, self.loss, part, fold[rows]).weights
 
-def honest_blend(learned: Learned, rule, loss: str) -> tuple[np.ndarray, np.ndarray]:
-    """Blend (n, C) and disagreement (n,) of the out-of-fold rows, under weights learnt without each row's fold."""
-    P, Y, weight, fold = learned.rows_tensor(), learned.rows_target(), learned.rows_weight(), learned.rows_fold()
+        blend, V = leave_fold_out_blend(P, fold, weights_from, self.handed_down)
+        return HeldOut(blend, V, Y, weight, groups, fold)
 
-    def weights_from(rows: np.ndarray) -> np.ndarray:
-        part = None if weight is None else weight[rows]
-        solution = solve_weights(P[rows], Y[rows], rule=rule, loss=loss, sample_weight=part, folds=fold[rows])
-        return solution.weights
+    def losses(self, prediction: np.ndarray) -> np.ndarray:
+        """(n,) loss of predictions (n, C) of the held-out rows."""
+        return row_losses(prediction[:, None, :], self.held_out.target, np.ones(1), loss=self.loss)
 
-    return leave_fold_out_blend(P, fold, weights_from, learned.heard)
+    def column(self, name: str) -> np.ndarray:
+        """(n, C) held-out predictions of one specialist."""
+        return self.of_rows(self.crossed.oof)[:, self.crossed.columns([name])[0]]
 
-
-@dataclass(frozen=True)
-class Verdict:
-    """What held-out rows say of the blend against its best specialist.
-
-    risk : mean loss of the blend when each fold is scored with weights learnt on the others.
-    best : the specialist of least cross-validated risk.
-    gain, error : mean over rows of the loss of the best specialist (picked without the row's fold) minus that of the
-        blend, and the standard error of this mean.
-    """
-
-    risk: float
-    best: str
-    gain: float
-    error: float
-
-    @property
-    def better(self) -> bool:
-        """Beyond noise: the gain is more than two standard errors."""
-        return self.gain > 2 * self.error
-
-    @property
-    def note(self) -> str:
-        return f"best alone; the blend is {'' if self.better else 'not '}better beyond noise"
-
-    def __str__(self) -> str:
-        figures = f"{self.gain:.3g} a row, standard error {self.error:.2g}"
-        if self.better:
-            return f"the blend is better than its best specialist, {self.best} (gain {figures})"
-        return f"the blend is not better than its best specialist, {self.best}, beyond noise (gain {figures})"
+    @cached_property
+    def comparison(self) -> Comparison:
+        """The blend against its best single specialist."""
+        held = self.held_out
+        single = self.crossed.library.level(1).names
+        risks = {name: np.average(self.losses(self.column(name)), weights=held.weight) for name in single}
+        rival = min(risks, key=lambda name: risks[name])
+        blend, alone = self.losses(held.blend), self.losses(self.column(rival))
+        gain, error = mean_and_error(alone - blend, held.weight, held.groups)
+        return Comparison(rival, float(np.average(blend, weights=held.weight)), float(risks[rival]), gain, error)
 
 
-def judge(learned: Learned, rule, loss: str) -> Verdict:
-    """The blend against its best specialist, both chosen without the fold that they are scored on."""
-    P, Y, weight = learned.rows_tensor(), learned.rows_target(), learned.rows_weight()
-    names = learned.crossed.library.level(1).names  # a stacker is no single specialist: it reads several
-    alone = P[:, learned.crossed.columns(names)]
-    scored = partial(held_out_risk, target=Y, folds=learned.rows_fold(), loss=loss, sample_weight=weight)
-    blend, pick = scored(P, rule=rule), scored(alone, rule="best")
-    share = np.full(len(Y), 1 / len(Y)) if weight is None else weight / weight.sum()
-    gain = float(share @ (pick - blend))
-    error = float(np.sqrt(share**2 @ (pick - blend - gain) ** 2))
-    best = int(solve_weights(alone, Y, rule="best", loss=loss, sample_weight=weight).weights.argmax())
-    return Verdict(float(share @ blend), names[best], gain, error)
+def weigh(P, Y, library: Library, rule, loss: str, sample_weight, folds) -> Solution:
+    """The weights of a library's predictions by a rule."""
+    return solve_weights(P, Y, rule=rule, loss=loss, sample_weight=sample_weight, folds=folds)
 
 
 def failure_table(failures: tuple[Failure, ...]) -> pd.DataFrame:
-    rows = [(f.specialist, f.fold, f.error, f.seconds) for f in failures]
-    return pd.DataFrame(rows, columns=["specialist", "fold", "error", "seconds"])
+    rows = [(f.specialist, f.fold, f.kind, f.error, f.seconds) for f in failures]
+    return pd.DataFrame(rows, columns=["specialist", "fold", "kind", "error", "seconds"])
 
 
-def leaderboard(learned: Learned, loss: str, score: Callable, verdict: Verdict) -> pd.DataFrame:
-    """One line a specialist: what it weighs, how good it is alone, what it cost, what became of it.
+def score_of(P: np.ndarray, target: np.ndarray, weight: np.ndarray | None) -> float:
+    """Accuracy of probabilities, or R2 of numbers (NaN for a constant target); both (n, C)."""
+    if target.shape[1] > 1:
+        return float(np.average(P.argmax(axis=1) == target.argmax(axis=1), weights=weight))
+    y, prediction = target[:, 0], P[:, 0]
+    spread = np.average((y - np.average(y, weights=weight)) ** 2, weights=weight)
+    return float(1 - np.average((y - prediction) ** 2, weights=weight) / spread) if spread > 0 else np.nan
 
-    The line of the best specialist notes whether the blend is better than it beyond noise.
+
+def leaderboard(record: Record) -> pd.DataFrame:
+    """One line per specialist: what it weighs, how good it is alone, what it cost, what became of it.
+
+    The line of the best single specialist notes how the blend compares with it.
     """
-    crossed = learned.crossed
-    weights, failed = learned.weights(), {f.specialist: f.error.splitlines()[0] for f in crossed.failures}
+    crossed, comparison = record.crossed, record.comparison
+    weights, failed = record.weights(), {f.specialist: f.error.splitlines()[0] for f in crossed.failures}
     lines = []
-    for s in {s.name: s for s in (*learned.library, *crossed.library)}.values():
+    for s in {s.name: s for s in (*record.library, *crossed.library)}.values():
         line = {"specialist": s.name, "family": s.family, "weight": float(weights.get(s.name, 0.0))}
         if s.name in crossed.library:
-            line |= alone(learned, s.name, loss, score) | {"status": "ok"}
-        elif s.name in crossed.left_out:
-            line["status"] = f"left out: {crossed.left_out[s.name]}"
+            line |= alone(record, s.name) | {"status": "ok"}
+        elif s.name in crossed.skipped:
+            line["status"] = f"skipped: {crossed.skipped[s.name]}"
         else:
             line["status"] = f"failed: {failed.get(s.name, 'for an unknown reason')}"
-        notes = [verdict.note] if s.name == verdict.best else []
-        notes += ["takes no sample weights"] if fitted_without_weights(s, learned.data) else []
+        notes = [f"best alone; {comparison_words(comparison)}"] if s.name == comparison.rival else []
+        notes += ["takes no sample weights"] if fitted_without_weights(s, record.training) else []
         lines.append(line | {"note": "; ".join(notes)})
     board = pd.DataFrame(lines, columns=COLUMNS)
     return board.sort_values(["weight", "cv_risk"], ascending=[False, True], ignore_index=True)
 
 
-def fitted_without_weights(s: Specialist, data: Data) -> bool:
+def comparison_words(c: Comparison) -> str:
+    return f"the blend is {'better' if c.better else 'worse' if c.worse else 'level'}"
+
+
+def fitted_without_weights(s: Specialist, training: Training) -> bool:
     """Whether there are sample weights that this specialist could not take; it is used all the same."""
-    if data.weight is None:
+    if training.weight is None:
         return False
-    return not takes_weight(s.make(Shape(data.task, data.rows, 1, data.classes, rarest=2, outputs=data.classes)))
+    shape = Shape(training.task, training.rows, 1, training.classes, rarest=2, outputs=training.classes)
+    return not takes_weight(s.make(shape))
 
 
-def alone(learned: Learned, name: str, loss: str, score: Callable) -> dict[str, float]:
-    """How one specialist does by itself, on the out-of-fold rows."""
-    P = learned.rows_tensor()[:, learned.crossed.columns([name])]
-    target, weight = learned.rows_target(), learned.rows_weight()
-    risk = np.average(row_losses(P, target, np.ones(1), loss=loss), weights=weight)
-    fit, predict = learned.crossed.seconds[name]
+def alone(record: Record, name: str) -> dict[str, float]:
+    """How one specialist does by itself, on the held-out rows."""
+    P, held = record.column(name), record.held_out
+    fit, predict = record.crossed.seconds[name]
     return {
-        "cv_risk": float(risk),
-        "cv_score": score(P[:, 0], target, weight),
+        "cv_risk": float(np.average(record.losses(P), weights=held.weight)),
+        "cv_score": score_of(P, held.target, held.weight),
         "fit_seconds": fit,
         "predict_seconds": predict,
     }

@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from softlearning.data.inputs import frame_or_array, is_frame
 from softlearning.data.schema import summary as table_summary
 from softlearning.data.versions import versions
-from softlearning.method.record import Learned, honest_blend, judge
+from softlearning.method.record import Record, score_of
 from softlearning.report import curves
 from softlearning.uncertainty.diversity import effective_opinions, effective_specialists, error_correlation
 from softlearning.weights import row_losses
@@ -45,15 +45,15 @@ def summarise_model(model, *, X=None, y=None, command: str | None = None) -> dic
     command : what was typed to make the model, shown at the end of the page
     """
     check_is_fitted(model)
-    learned: Learned = model.record_
-    if learned.crossed.oof is None:
+    record: Record = model.record_
+    if record.crossed.oof is None:
         raise ValueError("this model was saved without its out-of-fold predictions, which a report is made from")
     p, V, fold = honest_predictions(model)
-    Y, weight = learned.rows_target(), learned.rows_weight()
+    Y, weight = record.held_out.target, record.held_out.weight
     classes = [str(c) for c in getattr(model, "classes_", [])]
     few = len(np.unique(fold)) < 2
     summary = {
-        "task": learned.data.task,
+        "task": record.training.task,
         "kind": type(model).__name__,
         "classes": classes,
         "answer": answer(model, p, Y, weight),
@@ -65,12 +65,12 @@ def summarise_model(model, *, X=None, y=None, command: str | None = None) -> dic
         "calibration": curves.calibration(p, Y, weight) if classes else None,
         "confusion": curves.confusion(p, Y, classes) if classes else None,
         "residuals": None if classes else curves.residuals(p[:, 0], Y[:, 0]),
-        "doubt": curves.doubt(V, curves.row_errors(p, Y)) if len(learned.support()) > 1 else None,
+        "doubt": curves.doubt(V, curves.row_errors(p, Y)) if len(record.support()) > 1 else None,
         "coverage": [] if few else curves.coverage(p, Y, V, fold, weight),
         "diversity": diversity(model),
         "importance": None if X is None or y is None else importance(model, X, y),
         "failures": failures(model),
-        "table": table_summary(learned.data.schema),
+        "table": table_summary(record.training.schema),
         "provenance": provenance(model, command),
     }
     return finite(summary)
@@ -87,9 +87,9 @@ def finite(value: Any) -> Any:
 
 def honest_predictions(model) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Blend (n, C), disagreement (n,) and fold (n,) of the rows that some fold held out."""
-    learned: Learned = model.record_
-    p, V = honest_blend(learned, model._rule_used(), model.record_.solution.loss)
-    return p, V, learned.rows_fold()
+    record: Record = model.record_
+    held = record.held_out
+    return held.blend, held.disagreement, held.fold
 
 
 # -- the answer -------------------------------------------------------------------------------------------------------
@@ -97,13 +97,13 @@ def honest_predictions(model) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 def answer(model, p: np.ndarray, Y: np.ndarray, weight: np.ndarray | None) -> dict[str, Any]:
     """How good the blend is on rows it has not seen, with a 95 % interval."""
-    task = model.record_.data.task
-    score = model._score_of(p, Y, weight)
+    task = model.record_.training.task
+    score = score_of(p, Y, weight)
     if task == "classification":
         low, high = curves.wilson(score, curves.effective_rows(weight, len(p)))
     else:
         low, high = curves.r2_interval(Y[:, 0] - p[:, 0], Y[:, 0], weight)
-    schema = model.record_.data.schema
+    schema = model.record_.training.schema
     return {
         "score_name": SCORE_NAMES[task],
         "score": float(score),
@@ -119,7 +119,7 @@ def answer(model, p: np.ndarray, Y: np.ndarray, weight: np.ndarray | None) -> di
 
 def losses(model, p: np.ndarray) -> np.ndarray:
     """The model's own loss of predictions p (n, C) in each out-of-fold row; (n,)."""
-    return row_losses(p[:, None, :], model.record_.rows_target(), np.ones(1), loss=model.record_.solution.loss)
+    return row_losses(p[:, None, :], model.record_.held_out.target, np.ones(1), loss=model.record_.solution.loss)
 
 
 def comparisons(model, p: np.ndarray) -> list[dict[str, Any]]:
@@ -127,15 +127,15 @@ def comparisons(model, p: np.ndarray) -> list[dict[str, Any]]:
 
     The best specialist is known in hindsight; the pick is made, like the weights, without the fold it is scored on.
     """
-    learned: Learned = model.record_
-    P, Y, weight = learned.rows_tensor(), learned.rows_target(), learned.rows_weight()
-    best = judge(learned, model._rule_used(), model.record_.solution.loss).best
+    record: Record = model.record_
+    P, Y, weight = record.of_rows(record.crossed.oof), record.held_out.target, record.held_out.weight
+    best = record.comparison.rival
     trivial = np.broadcast_to(np.average(Y, axis=0, weights=weight), Y.shape)
     rivals = {
-        "best": (f"best single specialist in hindsight ({best})", P[:, learned.crossed.columns([best])[0]]),
+        "best": (f"best single specialist in hindsight ({best})", P[:, record.crossed.columns([best])[0]]),
         "pick": (
             "the specialist that looks best on the other folds",
-            honest_blend(learned, "best", model.record_.solution.loss)[0],
+            record.held_out_under("best").blend,
         ),
         "uniform": ("all specialists with equal weights", P.mean(axis=1)),
         "trivial": (f"always the same answer ({'class shares' if Y.shape[1] > 1 else 'the mean'})", trivial),
@@ -145,13 +145,13 @@ def comparisons(model, p: np.ndarray) -> list[dict[str, Any]]:
 
 def _against(model, name: str, p: np.ndarray, rival: np.ndarray) -> dict[str, Any]:
     """Mean fall of the loss from rival to blend, paired by rows, with a 95 % interval and a word for it."""
-    learned: Learned = model.record_
-    Y, weight = learned.rows_target(), learned.rows_weight()
+    record: Record = model.record_
+    Y, weight = record.held_out.target, record.held_out.weight
     gain, low, high = curves.mean_interval(losses(model, rival) - losses(model, p), weight)
     loss = float(np.average(losses(model, rival), weights=weight))
     return {
         "name": name,
-        "score": float(model._score_of(rival, Y, weight)),
+        "score": float(score_of(rival, Y, weight)),
         "loss": loss,
         "gain": gain,
         "low": low,
@@ -166,17 +166,17 @@ def _against(model, name: str, p: np.ndarray, rival: np.ndarray) -> dict[str, An
 
 def weight_lines(model) -> list[dict[str, Any]]:
     """Every specialist that finished: weight, bootstrap interval and the reason for the weight; heaviest first."""
-    learned: Learned = model.record_
-    names, alpha = learned.crossed.library.names, learned.solution.weights
-    P, Y, weight = learned.rows_tensor(), learned.rows_target(), learned.rows_weight()
-    family = {s.name: s.family for s in learned.crossed.library}
+    record: Record = model.record_
+    names, alpha = record.crossed.library.names, record.solution.weights
+    P, Y, weight = record.of_rows(record.crossed.oof), record.held_out.target, record.held_out.weight
+    family = {s.name: s.family for s in record.crossed.library}
     drawn = bootstrap_weights(
         P,
         Y,
-        rule=model._rule_used(),
+        rule=model.record_.rule,
         loss=model.record_.solution.loss,
         sample_weight=weight,
-        folds=learned.rows_fold(),
+        folds=record.held_out.fold,
         draws=_draws(model, P),
     )
     place = {name: k for k, name in enumerate(names)}
@@ -197,7 +197,7 @@ def weight_lines(model) -> list[dict[str, Any]]:
 def _draws(model, P: np.ndarray) -> int:
     """As many bootstrap samples as a few seconds allow; rules without a Gram matrix cost far more each."""
     n, K, C = P.shape
-    quick = model._rule_used() == "simplex" and model.record_.solution.loss == "squared"
+    quick = model.record_.rule == "simplex" and model.record_.solution.loss == "squared"
     return int(np.clip(WORK / (n * K * K * C * (1 if quick else 50)), 20, DRAWS))
 
 
@@ -231,10 +231,10 @@ def certificate(model) -> dict[str, Any]:
 
 def diversity(model) -> dict[str, Any]:
     """Correlation of the errors of the specialists that finished, heaviest first."""
-    learned: Learned = model.record_
-    order = np.argsort(-learned.solution.weights, kind="stable")
-    correlation = error_correlation(learned.rows_tensor()[:, order], learned.rows_target())
-    names = [learned.crossed.library.names[k] for k in order]
+    record: Record = model.record_
+    order = np.argsort(-record.solution.weights, kind="stable")
+    correlation = error_correlation(record.of_rows(record.crossed.oof)[:, order], record.held_out.target)
+    names = [record.crossed.library.names[k] for k in order]
     return {"names": names, "correlation": correlation.tolist(), "opinions": effective_opinions(correlation)}
 
 
@@ -266,7 +266,7 @@ def importance(model, X, y) -> dict[str, Any]:
 
 def _predictor(model, codes: np.ndarray) -> tuple[Callable, np.ndarray]:
     """The function whose squared error is watched, and its target."""
-    if model.record_.data.task == "classification":
+    if model.record_.training.task == "classification":
         return model.predict_proba, np.eye(len(model.classes_))[codes]
     return model.predict, codes
 
@@ -278,7 +278,7 @@ def failures(model) -> list[dict[str, Any]]:
     """What failed and what was left out, each with its reason in one line."""
     crossed = model.record_.crossed
     lines = [(f.specialist, _where(f.fold), first_line(f.error), float(f.seconds)) for f in crossed.failures]
-    lines += [(name, "left out", why, 0.0) for name, why in crossed.left_out.items()]
+    lines += [(name, "left out", why, 0.0) for name, why in crossed.skipped.items()]
     return [dict(zip(("specialist", "where", "why", "seconds"), line)) for line in lines]
 
 
@@ -301,7 +301,7 @@ def provenance(model, command: str | None) -> dict[str, Any]:
         "versions": versions(),
         "fit_seconds": float(sum(fit for fit, _ in seconds.values())),
         "predict_seconds": float(sum(predict for _, predict in seconds.values())),
-        "refit_seconds": float(sum(model.record_.team.seconds.values())),
+        "refit_seconds": float(sum(model.record_.ensemble.seconds.values())),
     }
 
 

@@ -153,7 +153,9 @@ def reference(model: Any) -> Any:
 def answer(model: Any, rows: Any) -> np.ndarray:
     """Predictions of a model on canonical rows."""
     learned = model.record_
-    return blend(predict_members(learned.team, learned.support(), rows), model.weights_[learned.support()].to_numpy())
+    return blend(
+        predict_members(learned.ensemble, learned.support(), rows), model.weights_[learned.support()].to_numpy()
+    )
 
 
 def manifest_of(model: Any, notes: dict[str, str]) -> dict[str, Any]:
@@ -167,7 +169,7 @@ def manifest_of(model: Any, notes: dict[str, str]) -> dict[str, Any]:
     }
     if isinstance(model, SoftLearning):
         proof = model.certificate_
-        manifest["input"] = describe(model._schema)
+        manifest["input"] = describe(model.record_.training.schema)
         manifest["certificate"] = {"objective": float(proof["objective"]), "gap": float(proof["gap"])}
         manifest["weights"] = {name: float(w) for name, w in model.weights_.items() if w > 0}
     return manifest
@@ -221,17 +223,17 @@ def check_model(model: SoftLearning) -> None:
         raise ModelFileError("the weights in the file are not one finite number a specialist")
     if (weights < 0).any() or abs(weights.sum() - 1) > 1e-6 or not np.array_equal(model.weights_, learned.weights()):
         raise ModelFileError("the weights in the file are not on the simplex")
-    team = learned.team
+    team = learned.ensemble
     for name in learned.support():
-        if not team.members.get(name) or name not in team.rows or name not in team.temperature:
+        if not team.members.get(name) or name not in team.specialists or name not in team.calibration:
             raise ModelFileError(f"the specialist {name!r} has weight and is not in the file")
     if any(member.view and member.view not in team.views for found in team.members.values() for member in found):
         raise ModelFileError("a specialist in the file reads a view that is not there")
-    outputs = learned.data.target.shape[1]
+    outputs = learned.training.target.shape[1]
     if team.classes != outputs or len(getattr(model, "classes_", [None])) not in (1, outputs):
         raise ModelFileError("the classes in the file do not fit together")
     oof = learned.crossed.oof
-    if oof is not None and oof.shape != (len(learned.data.y), len(names), outputs):
+    if oof is not None and oof.shape != (len(learned.training.y), len(names), outputs):
         raise ModelFileError("the out-of-fold predictions in the file do not fit the model")
 
 

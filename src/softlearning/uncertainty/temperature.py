@@ -1,4 +1,4 @@
-"""One temperature for a specialist whose probabilities are too bold or too timid.
+"""One temperature per specialist, for probabilities that are over- or underconfident.
 
     P_T = softmax(log(P) / T),     T > 1 softens, T < 1 sharpens, T = 1 changes nothing.
 
@@ -28,7 +28,7 @@ def fit_temperature(
     ----------
     P : (n, C) probabilities, best predicted out of fold.
     target : (n, C) one-hot classes, or rows of probabilities.
-    sample_weight : (n,) non-negative.
+    sample_weight : (n,) non-negative; only ratios matter.
     shrink : strength of the penalty, in nats: sharpening to T = 1/2 costs half of it.
 
     Returns
@@ -44,10 +44,9 @@ def fit_temperature(
     >>> round(fit_temperature(P, target), 3)
     3.315
     """
-    total = len(np.asarray(target)) if sample_weight is None else float(np.sum(sample_weight))
-    P, target, share = _check(P, target, sample_weight)
+    P, target, share, rows = checked(P, target, sample_weight)
     logs = _logs(P)
-    pull = shrink / total
+    pull = shrink / rows
     low, high = SHARPNESS
     beta = 1.0
     for _ in range(100):
@@ -69,7 +68,7 @@ def apply_temperature(P: ArrayLike, T: float) -> Floats:
     if T == 1:
         total = P.sum(axis=1, keepdims=True)
         return np.where(np.abs(total - 1) <= 1e-12, P, P / np.where(total > 0, total, 1.0))
-    return _softmax(_logs(P) / T)
+    return softmax(_logs(P) / T)
 
 
 def _towards(slope: float, low: float, high: float) -> float:
@@ -80,7 +79,7 @@ def _towards(slope: float, low: float, high: float) -> float:
 
 def _derivatives(beta: float, logs: Floats, target: Floats, share: Floats) -> tuple[float, float]:
     """First and second derivative of the log loss in beta = 1/T: mean minus observed log, variance of the log."""
-    Q = _softmax(beta * logs)
+    Q = softmax(beta * logs)
     mean = (Q * logs).sum(axis=1)
     observed = (target * logs).sum(axis=1)
     variance = (Q * (logs - mean[:, None]) ** 2).sum(axis=1)
@@ -91,12 +90,16 @@ def _logs(P: Floats) -> Floats:
     return np.log(np.clip(P, FLOOR, 1.0))
 
 
-def _softmax(logits: Floats) -> Floats:
+def softmax(logits: Floats) -> Floats:
+    """Rows of exp(logits) divided by their sums."""
     odds = np.exp(logits - logits.max(axis=1, keepdims=True))
     return odds / odds.sum(axis=1, keepdims=True)
 
 
-def _check(P: ArrayLike, target: ArrayLike, sample_weight: ArrayLike | None) -> tuple[Floats, Floats, Floats]:
+def checked(
+    P: ArrayLike, target: ArrayLike, sample_weight: ArrayLike | None
+) -> tuple[Floats, Floats, Floats, int]:
+    """Probabilities, target, each row's share of the weight, and the number of rows that have any."""
     P, target = np.asarray(P, dtype=np.float64), np.asarray(target, dtype=np.float64)
     if P.ndim != 2 or 0 in P.shape or target.shape != P.shape:
         raise ValueError(f"P and target must be (rows, classes) of one shape, got {P.shape} and {target.shape}")
@@ -110,4 +113,4 @@ def _check(P: ArrayLike, target: ArrayLike, sample_weight: ArrayLike | None) -> 
     if weight.shape != (len(P),) or not np.isfinite(weight).all() or weight.min() < 0 or not weight.any():
         raise ValueError(f"sample_weight must be {len(P)} finite, non-negative numbers, not all zero")
     weight = weight / weight.max()
-    return P, target, weight / weight.sum()
+    return P, target, weight / weight.sum(), int((weight > 0).sum())

@@ -5,7 +5,6 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from softlearning import SoftClassifier, SoftRegressor
-from softlearning.method.answers import Answers
 
 
 @pytest.fixture
@@ -17,8 +16,8 @@ def rows(rng):
 def test_numbers(rows):
     X, y = rows
     model = SoftRegressor(["ridge", "knn_5"]).fit(X, y)
-    reply = Answers(model, coverage=0.8)(X)
-    assert_array_equal(reply.prediction, model.predict(X))
+    reply = model.predict_full(X, coverage=0.8)
+    assert_array_equal(reply.value, model.predict(X))
     assert_array_equal(reply.disagreement, model.disagreement(X))
     assert_allclose((reply.low, reply.high), model.predict_interval(X, 0.8))
 
@@ -26,11 +25,11 @@ def test_numbers(rows):
 def test_classes(rows):
     X, y = rows
     model = SoftClassifier(["logistic", "knn_5"]).fit(X, np.digitize(y, [-0.5, 0.5]))
-    reply = Answers(model, coverage=0.8)(X)
-    assert_array_equal(reply.prediction, model.predict(X))
+    reply = model.predict_full(X, coverage=0.8)
+    assert_array_equal(reply.value, model.predict(X))
     assert_array_equal(reply.probability, model.predict_proba(X))
     assert_array_equal(reply.inside, model.predict_set(X, 0.8))
-    assert list(Answers(model).table(X)) == [
+    assert list(model.predict_full(X).table()) == [
         "prediction",
         "probability_0",
         "probability_1",

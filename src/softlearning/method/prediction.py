@@ -1,0 +1,97 @@
+"""All that a model says of new rows: prediction, probabilities or interval, disagreement, set; calibrated held out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from softlearning.data.messages import nearest
+from softlearning.method.record import HeldOut, Record
+from softlearning.uncertainty.conformal import calibrate_interval, calibrate_set, fit_scale, interval, predict_set
+from softlearning.uncertainty.disagreement import entropy, max_probability_doubt
+from softlearning.uncertainty.selective import risk_coverage_curve, threshold_for_coverage, threshold_for_risk
+
+MEASURES = {
+    "disagreement": lambda f, V: V,
+    "entropy": lambda f, V: entropy(f),
+    "max_probability": lambda f, V: max_probability_doubt(f),
+}
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """Row by row: value (n,), disagreement (n,); classes add probability and inside (n, C), numbers low and high.
+
+    `inside` says which classes hold the truth with the nominal coverage. What needs the out-of-fold predictions is None
+    for a model that was saved without them.
+    """
+
+    value: np.ndarray
+    disagreement: np.ndarray
+    classes: np.ndarray | None = None
+    probability: np.ndarray | None = None
+    inside: np.ndarray | None = None
+    low: np.ndarray | None = None
+    high: np.ndarray | None = None
+
+    def table(self) -> pd.DataFrame:
+        """prediction, one probability per class, disagreement, and for numbers low and high."""
+        columns = {"prediction": self.value}
+        if self.classes is not None and self.probability is not None:
+            columns |= {f"probability_{label}": self.probability[:, c] for c, label in enumerate(self.classes)}
+        columns["disagreement"] = self.disagreement
+        if self.low is not None and self.high is not None:
+            columns |= {"low": self.low, "high": self.high}
+        return pd.DataFrame(columns)
+
+
+def conformal_interval(record: Record, f: np.ndarray, V: np.ndarray, coverage: float) -> tuple[np.ndarray, np.ndarray]:
+    """Low and high around f (n,): wider where the specialists disagree, as far as that told errors on held-out rows."""
+    held = record.held_out
+    mean, y = held.blend[:, 0], held.target[:, 0]
+    scale = fit_scale(y - mean, held.disagreement)
+    quantile = calibrate_interval(
+        mean, y, scale(held.disagreement), coverage, sample_weight=held.weight, groups=held.groups
+    )
+    return interval(f, scale(V), quantile)
+
+
+def conformal_set(record: Record, probability: np.ndarray, coverage: float, *, per_class: bool) -> np.ndarray:
+    """Boolean (n, C): the classes that hold the true one with the nominal coverage; no set is empty."""
+    held = record.held_out
+    label = held.target.argmax(axis=1)
+    quantile = calibrate_set(
+        held.blend, label, coverage, per_class=per_class, sample_weight=held.weight, groups=held.groups
+    )
+    return predict_set(probability, quantile)
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Which rows to believe: those whose uncertainty by `measure` is at most `threshold`."""
+
+    measure: str
+    threshold: float
+
+    def accepts(self, f: np.ndarray, V: np.ndarray) -> np.ndarray:
+        return MEASURES[self.measure](f, V) <= self.threshold
+
+
+def selective_choice(held: HeldOut, measure: str, coverage: float, risk: float | None, confidence: float) -> Selection:
+    """The measure of uncertainty and the threshold that held-out rows speak for."""
+    wrong = held.blend.argmax(axis=1) != held.target.argmax(axis=1)
+    if measure not in ("auto", *MEASURES):
+        raise ValueError(f"measure is {measure!r}; {nearest(measure, ('auto', *MEASURES))}")
+    name = best_measure(held, wrong) if measure == "auto" else measure
+    uncertainty = MEASURES[name](held.blend, held.disagreement)
+    if risk is None:
+        return Selection(name, threshold_for_coverage(uncertainty, coverage))
+    return Selection(name, threshold_for_risk(uncertainty, wrong, risk, delta=1 - confidence).threshold)
+
+
+def best_measure(held: HeldOut, wrong: np.ndarray) -> str:
+    """The measure with the least area under its risk-coverage curve on held-out rows."""
+    areas = {name: risk_coverage_curve(m(held.blend, held.disagreement), wrong).area for name, m in MEASURES.items()}
+    return min(areas, key=lambda name: areas[name])

@@ -1,0 +1,81 @@
+"""The matrices that specialists read: one for each view and fold, made by whoever needs it first and kept for the rest.
+
+A view is fitted on the training rows of its fold alone. Tasks ask for it where they run, so that its seconds count as
+theirs and nothing is prepared that no task comes to need.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy import sparse
+
+from softlearning.data.views import View, fit_view
+from softlearning.execution import Scratch, Shared
+from softlearning.execution.fingerprint import fingerprint
+from softlearning.method.training import Training
+
+REFIT = -1  # the fold number of a fit on all rows
+
+
+@dataclass(frozen=True)
+class ViewKey:
+    """Which view of the table, fitted for which level and fold."""
+
+    view: str
+    level: int
+    fold: int
+
+    def __str__(self) -> str:
+        return f"{self.view}-{self.level}-{self.fold}"
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A fitted view (None for the table itself), its training matrix, and that of the held-out rows."""
+
+    view: View | None
+    training: Any
+    held_out: Any
+
+
+class Preparation:
+    """The training table for tasks, wherever they run; it travels as a handle on shared data."""
+
+    def __init__(self, training: Training, scratch: Scratch):
+        self.X = scratch.share(training.X)
+        self.y = scratch.share(training.y)
+        self.weight: Shared | None = None if training.weight is None else scratch.share(training.weight)
+        self.training = training.without_table()
+        self.scratch = scratch
+        weight = self.weight and self.weight.digest
+        self.digest = fingerprint(self.X.digest, self.y.digest, weight, training.schema, training.task, training.seed)
+
+    def get(self, key: ViewKey, train: np.ndarray, test: np.ndarray | None) -> Prepared:
+        """The view of a key, made if nobody has made it yet."""
+        if key.view == "raw":
+            X = self.X.load()
+            return Prepared(None, take(X, train), None if test is None else take(X, test))
+        return self.scratch.once(str(key), lambda: self._make(key.view, train, test))
+
+    def _make(self, view: str, train: np.ndarray, test: np.ndarray | None) -> Prepared:
+        X, y, t = self.X.load(), self.y.load()[train], self.training
+        weight = None if self.weight is None else self.weight.load()[train]
+        part = X if len(train) == t.rows else take(X, train)  # all rows: in a refit, in order
+        fitted, matrix = fit_view(view, t.schema, part, y, task=t.task, seed=t.seed, sample_weight=weight)
+        return Prepared(fitted, matrix, None if test is None else fitted.transform(take(X, test)))
+
+
+def take(X, rows: np.ndarray):
+    """Some rows of an array, a sparse matrix or a frame."""
+    return X.iloc[rows] if isinstance(X, pd.DataFrame) else X[rows]
+
+
+def side_by_side(left, right):
+    """Two matrices of the same rows as one."""
+    if sparse.issparse(left):
+        return sparse.hstack([left, sparse.csr_array(right)]).tocsr()
+    return np.hstack([left, right])
