@@ -22,7 +22,7 @@ FAMILIES = (
     "stacker",
     "custom",
 )
-VIEWS = ("auto", "raw", "native", "ordinal", "scaled")  # of the table; "" for a stacker that reads predictions alone
+VIEWS = ("auto", "raw", "native", "ordinal", "pairs", "scaled")  # of the table; "" for a stacker that reads predictions alone
 
 
 @dataclass(frozen=True)
@@ -56,8 +56,8 @@ class Specialist:
         From a `Shape` to an unfitted scikit-learn estimator. A top-level function, so that it travels to workers.
     needs : str
         The view of the table it reads: "native" (categories as codes, missing values kept), "ordinal" (no missing
-        values), "scaled" (none either, standardised), "raw" (the table itself) or "auto". A stacker reads predictions,
-        and beside them one of these where it is not "".
+        values), "pairs" (ordinal, with pairs of numbers and crosses of categories), "scaled" (standardised), "raw" (the
+        table itself) or "auto". A stacker reads predictions, and beside them one of these where it is not "".
     min_rows, max_rows, reason
         Below or above so many rows it is skipped, and why.
     piecewise_constant : bool
