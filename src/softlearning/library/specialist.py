@@ -22,7 +22,7 @@ FAMILIES = (
     "stacker",
     "custom",
 )
-VIEWS = ("auto", "raw", "native", "ordinal", "pairs", "scaled")  # of the table; "" for a stacker that reads predictions alone
+VIEWS = ("auto", "raw", "native", "ordinal", "pairs", "scaled")  # of the table; "" for predictions alone
 
 
 @dataclass(frozen=True)
