@@ -75,8 +75,8 @@ def test_a_misspelt_file_gets_the_nearest_name(run, flowers):
     [
         (["--out", "nowhere/model"], "no folder nowhere"),
         (["--out", "model", "--report", "model"], "two different files"),
-        (["--out", "model", "--kind", "Colour"], "COLUMN=KIND"),
-        (["--out", "model", "--kind", "Color=category"], "did you mean 'Colour'?"),
+        (["--out", "model", "--type", "Colour"], "COLUMN=TYPE"),
+        (["--out", "model", "--type", "Color=category"], "did you mean 'Colour'?"),
         (["--out", "model", "--group", "Species"], "different columns"),
         (["--out", "model", "--memory-limit", "much"], "500M"),
         (["--out", "model", "--time-limit", "-1"], "--time-limit"),
@@ -178,10 +178,10 @@ def test_groups_weights_kinds_and_task_are_followed(run, tmp_path, rng):
     table["w"] = 1.0
     table["y"] = np.where(table["x"] > 0, 2.0, 1.0)
     table.to_csv(tmp_path / "t.csv", index=False)
-    words = ["--group", "who", "--weight", "w", "--kind", "code=category", "--task", "regression", "--library", "ridge"]
+    words = ["--group", "who", "--weight", "w", "--type", "code=category", "--task", "regression", "--library", "ridge"]
     answer = run("fit", "t.csv", "--target", "y", "--out", "m", *words, "--jobs", 1)
     assert answer.exit_code == 0, answer.output
-    assert "2 columns: 1 numeric, 1 category" in answer.output
+    assert "2 columns: 1 number, 1 category" in answer.output
     assert "Target `y`: regression\n" in answer.output
 
 

@@ -44,7 +44,7 @@ def people(n=90):
 @pytest.fixture(scope="module")
 def classifier():
     X, y = people()
-    return SoftClassifier(["logistic", "naive_bayes", "decision_tree"], kinds={}).fit(X, y)
+    return SoftClassifier(["logistic", "naive_bayes", "decision_tree"], column_types={}).fit(X, y)
 
 
 class Live:

@@ -20,7 +20,7 @@ import pandas as pd
 from catboost import CatBoostClassifier, CatBoostRegressor
 from sklearn.model_selection import KFold, StratifiedKFold
 
-from softlearning.data.schema import read_table
+from softlearning.data.files import read_table
 from softlearning.estimators import SoftClassifier, SoftRegressor
 from softlearning_bench.results import append
 from softlearning_bench.scoring import scores
@@ -37,7 +37,7 @@ FOLDS = 5
 
 def ours(X: pd.DataFrame, y: np.ndarray, X_test: pd.DataFrame, task: str) -> np.ndarray:
     """As the command fits a file: columns are looked at, nothing else is said."""
-    model = (SoftClassifier if task == "classification" else SoftRegressor)(kinds={}).fit(X, y)
+    model = (SoftClassifier if task == "classification" else SoftRegressor)(column_types={}).fit(X, y)
     return asked(model, X_test, task)
 
 

@@ -26,7 +26,8 @@ import pandas as pd
 from packaging.requirements import Requirement
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits
 
-from softlearning.data.schema import admit, understand
+from softlearning.data.schema import infer_schema
+from softlearning.data.validation import validate
 from softlearning.data.views import fit_view
 from softlearning.estimators import SoftClassifier, SoftRegressor
 from softlearning.method.ensemble import Seen
@@ -64,7 +65,7 @@ def fit_cost(name: str) -> list[dict]:
 def predict_cost(name: str, model, X) -> dict:
     """Prediction beside the weighted specialists' own, on views that are made already."""
     whole = seconds(lambda: model._tensor(X), 15)
-    team, seen = model.record_.team, Seen(model.record_.team, admit(model._schema, X))
+    team, seen = model.record_.team, Seen(model.record_.team, validate(model._schema, X))
     members = [(team.rows[n], team.members[n][0]) for n in model.record_.support()]
     tables = [dense_if_needed(seen._view(m.view), row) for row, m in members]
     own = lambda: [predict_tensor(m.model, X, team.classes) for (_, m), X in zip(members, tables)]
@@ -92,8 +93,8 @@ def preparation_cost() -> list[dict]:
     X, y = mixed_table()
     model = SoftClassifier(["logistic", "hist_gradient_boosting", "extra_trees"], n_jobs=1)
     whole = seconds(lambda: model.fit(X, y))
-    schema = understand(X)
-    table = admit(schema, X)
+    schema = infer_schema(X)
+    table = validate(schema, X)
     views = lambda: [
         fit_view(view, schema, table.iloc[train], y[train].astype(int), task="classification")[0].transform(
             table.iloc[test]
@@ -101,10 +102,10 @@ def preparation_cost() -> list[dict]:
         for train, test in model.folds_
         for view in ("native", "ordinal", "scaled")
     ]
-    prepared = seconds(lambda: (understand(X), admit(schema, X))) + seconds(views)
+    prepared = seconds(lambda: (infer_schema(X), validate(schema, X))) + seconds(views)
     one = X.iloc[:1]
-    gate = seconds(lambda: admit(model._schema, one), 30)
-    views_of_one = admit(model._schema, one)
+    gate = seconds(lambda: validate(model._schema, one), 30)
+    views_of_one = validate(model._schema, one)
     for view in model.record_.team.views.values():
         gate += 0.0 if view is None else seconds(partial(view.transform, views_of_one), 30)
     return [

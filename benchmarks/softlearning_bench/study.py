@@ -20,7 +20,8 @@ import numpy as np
 import pandas as pd
 from sklearn.model_selection import RepeatedKFold, RepeatedStratifiedKFold, train_test_split
 
-from softlearning.data.schema import admit, understand
+from softlearning.data.schema import infer_schema
+from softlearning.data.validation import validate
 from softlearning.library import Library, every_row, named
 from softlearning.method.crossfit import Data, admitted
 from softlearning.method.folds import make_folds
@@ -82,11 +83,11 @@ def drawn_cell(of: StudySet, seed: int) -> StudyCell:
         y = np.unique(y, return_inverse=True)[1]
         classes = y if np.bincount(y).min() > 1 else None
     X, X_test, y, y_test = train_test_split(X, y, test_size=TEST_SHARE, random_state=seed, stratify=classes)
-    schema = understand(X)
+    schema = infer_schema(X)
     encode = np.eye(y.max() + 1).__getitem__ if of.task == "classification" else lambda y: np.asarray(y, float)[:, None]
-    data = Data(admit(schema, X), y, encode(y), None, schema, of.task, MODEL_SEED)
+    data = Data(validate(schema, X), y, encode(y), None, schema, of.task, MODEL_SEED)
     splits = make_folds(None, y, stratify=of.task == "classification", seed=MODEL_SEED)
-    return StudyCell(folder_name(of, seed), data, splits, admit(schema, X_test), encode(y_test), of, seed)
+    return StudyCell(folder_name(of, seed), data, splits, validate(schema, X_test), encode(y_test), of, seed)
 
 
 def fit_cell(cell: Cell, folder: Path, library: Library) -> None:

@@ -44,12 +44,12 @@ def test_catboost_reads_words_and_gaps(table):
 
 
 def test_ours_reads_them_too(table, monkeypatch):
-    monkeypatch.setattr("softlearning_bench.messy.SoftClassifier", lambda kinds: messy_fast(kinds))
+    monkeypatch.setattr("softlearning_bench.messy.SoftClassifier", lambda column_types: messy_fast(column_types))
     X, y = table.drop(columns="label"), (table["label"] == "up").to_numpy().astype(int)
     assert ((messy.ours(X, y, X, "classification").argmax(axis=1) == y).mean()) > 0.9
 
 
-def messy_fast(kinds):
+def messy_fast(column_types):
     from softlearning import SoftClassifier
 
-    return SoftClassifier("fast", kinds=kinds)
+    return SoftClassifier("fast", column_types=column_types)

@@ -6,9 +6,8 @@ import os
 import shlex
 import sys
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from difflib import get_close_matches
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from typing import Any
 import click
 
 from softlearning import __version__
+from softlearning.data.messages import closest, nearest
 
 FILE = click.Path(dir_okay=False, path_type=Path)
 FOLDER = click.Path(file_okay=False, path_type=Path)
@@ -71,23 +71,23 @@ def main(context: click.Context, traceback: bool) -> None:
 @click.option("--memory-limit", metavar="BYTES", help="For the specialists, such as 2G or 500M.")
 @click.option("--jobs", type=int, default=-1, show_default=True, help="Cores to use; -1 for all.")
 @click.option("--task", type=click.Choice(TASKS), default="auto", show_default=True)
-@click.option("--kind", "kinds", multiple=True, metavar="COLUMN=KIND",
+@click.option("--type", "types", multiple=True, metavar="COLUMN=TYPE",
               help="What a column is, where the guess is wrong: zip=category. Repeatable.")  # fmt: skip
 @click.option("--group", metavar="COLUMN", help="Rows with the same value here are held out together.")
 @click.option("--weight", metavar="COLUMN", help="How much each row counts.")
 @click.option("--checkpoint", type=FOLDER, metavar="FOLDER", help="Keep finished work here, to resume after a crash.")
 @click.option("--seed", type=int, default=42, show_default=True)
 @click.pass_context
-def fit(context, table, target, out, page, library, time_limit, memory_limit, jobs, task, kinds, group, weight,
+def fit(context, table, target, out, page, library, time_limit, memory_limit, jobs, task, types, group, weight,
         checkpoint, seed):  # fmt: skip
     """Learn from TABLE (csv, parquet, feather or arrow) and save the model."""
-    told = dict(pair(text, "COLUMN=KIND, such as zip=category", "--kind") for text in kinds)
+    given = dict(pair(text, "COLUMN=TYPE, such as zip=category", "--type") for text in types)
     settings = {
         "library": _library(library),
         "time_limit": time_limit,
         "memory_limit": None if memory_limit is None else _bytes(memory_limit),
         "n_jobs": jobs,
-        "kinds": told,
+        "column_types": given,
         "checkpoint": checkpoint,
         "random_state": seed,
     }
@@ -95,10 +95,10 @@ def fit(context, table, target, out, page, library, time_limit, memory_limit, jo
     with plain_errors(context):
         frame = _read(table)
         X, y, groups, row_weight = _split(frame, target, group, weight)
-        for name in told:
-            _column(X, name, "--kind")
+        for name in given:
+            _column(X, name, "--type")
         task, reason = _task(y, task)
-        _print_understood(X, told, f"Target `{target}`: {task}{reason}")
+        _print_understood(X, given, f"Target `{target}`: {task}{reason}")
         model = _fitted(task, settings, X, _labels(y, task), row_weight, groups)
         summary = _summary(model, X, y if page else None)
         _print_model(summary)
@@ -129,11 +129,11 @@ def _command() -> str:
     return shlex.join(["softlearning", *sys.argv[1:]])
 
 
-def _print_understood(X, kinds: dict[str, str], target: str) -> None:
+def _print_understood(X, types: dict[str, str], target: str) -> None:
     """Before the work, so that a wrong guess is seen while there is time to stop."""
-    from softlearning.data.schema import describe, understand
+    from softlearning.data.schema import describe, infer_schema
 
-    click.echo(f"{describe(understand(X, kinds))}\n{target}\n")
+    click.echo(f"{describe(infer_schema(X, types))}\n{target}\n")
 
 
 def _print_model(summary: dict[str, Any]) -> None:
@@ -291,33 +291,29 @@ def _check_outputs(*paths: Path | None) -> None:
 def _check_there(path: Path) -> None:
     if not path.exists():
         siblings = [p.name for p in path.parent.glob("*")] if path.parent.is_dir() else []
-        raise click.UsageError(f"there is no file {path}{_did_you_mean(path.name, siblings)}")
+        near = closest(path.name, siblings)
+        raise click.UsageError(f"there is no file {path}" + (f" (did you mean {near!r}?)" if near else ""))
 
 
 def _read(path: Path):
     _check_there(path)
-    from softlearning.data.schema import read_table
+    from softlearning.data.files import read_table
 
     return read_table(path)
-
-
-def _did_you_mean(name: str, names: Iterable[Any]) -> str:
-    near = get_close_matches(name, [str(n) for n in names], n=1, cutoff=0.5)
-    return f" (did you mean {near[0]!r}?)" if near else ""
 
 
 def _column(frame, name: str, option: str) -> str:
     """The column that is meant; a misspelt one gets the nearest name."""
     names = [str(n) for n in frame.columns]
     if name not in names:
-        shown = ", ".join(names[:12]) + (", .." if len(names) > 12 else "")
-        remark = _did_you_mean(name, names) or f"; there are {shown}"
-        raise click.BadParameter(f"the table has no column {name!r}{remark}", param_hint=option)
+        raise click.BadParameter(f"the table has no column {name!r}; {nearest(name, names)}", param_hint=option)
     return name
 
 
 def _split(frame, target: str, group: str | None, weight: str | None):
     """Features, target, groups and weights; rows without a target are left out, and counted."""
+    from softlearning.data.schema import read_target
+
     asked = {"--target": target, "--group": group, "--weight": weight}
     roles = {option: _column(frame, name, option) for option, name in asked.items() if name is not None}
     if len(set(roles.values())) < len(roles):
@@ -329,7 +325,11 @@ def _split(frame, target: str, group: str | None, weight: str | None):
     X = frame.drop(columns=list(roles.values()))
     if not X.shape[1]:
         raise click.UsageError(f"the table has no column besides {', '.join(roles.values())}")
-    return X, frame[target], *(None if name is None else frame[name].to_numpy() for name in (group, weight))
+    return (
+        X,
+        read_target(frame[target]),
+        *(None if name is None else frame[name].to_numpy() for name in (group, weight)),
+    )
 
 
 def _task(y, asked: str) -> tuple[str, str]:

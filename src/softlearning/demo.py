@@ -13,7 +13,7 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.metrics import log_loss
 from sklearn.model_selection import train_test_split
 
-from softlearning.data.schema import describe, understand
+from softlearning.data.schema import describe, infer_schema
 from softlearning.estimators import SoftClassifier
 from softlearning.report import console, write_page
 from softlearning.report.summarise import summarise_model
@@ -30,10 +30,12 @@ def run_demo(folder: Path, jobs: int) -> None:
     X, y = cancer()
     X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.25, stratify=y, random_state=0)
     click.echo("Breast cancer Wisconsin (ships with scikit-learn): is a tumour malignant or benign?")
-    table = describe(understand(X_train, {})).splitlines()[0]
+    table = describe(infer_schema(X_train, {})).splitlines()[0]
     click.echo(f"Understood: {table}; {len(X_test)} more rows are kept aside to judge the result.\n")
     start = time.monotonic()
-    model = SoftClassifier(list(LIBRARY), n_jobs=jobs, kinds={}, progress=sys.stderr.isatty()).fit(X_train, y_train)
+    model = SoftClassifier(list(LIBRARY), n_jobs=jobs, column_types={}, progress=sys.stderr.isatty()).fit(
+        X_train, y_train
+    )
     seconds = time.monotonic() - start
     summary = summarise_model(model, X=X_train, y=y_train, command="softlearning demo")
     click.echo(f"Fitted {len(summary['leaderboard'])} specialists in {seconds:.0f} seconds:\n")

@@ -21,7 +21,9 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from softlearning.data.schema import admit, describe, is_table, understand
+from softlearning.data.inputs import is_table
+from softlearning.data.schema import describe, infer_schema
+from softlearning.data.validation import validate
 from softlearning.execution import cores
 from softlearning.execution.callbacks import CallbackSupportMixin, telling, with_callbacks
 from softlearning.execution.checkpoint import Store
@@ -329,13 +331,13 @@ class SoftLearning(CallbackSupportMixin, BaseEstimator):
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
         # a table of mixed columns is matched by name; numbers follow scikit-learn's rules unless types are given
-        mixed = is_table(X) or self.kinds is not None
+        mixed = is_table(X) or self.column_types is not None
         if mixed:
             validate_data(self, X, skip_check_array=True)
         else:
             X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, ensure_all_finite="allow-nan")
-        schema = understand(X, self.kinds)
-        table = admit(schema, X)
+        schema = infer_schema(X, self.column_types)
+        table = validate(schema, X)
         y = column_or_1d(y, warn=True)
         check_consistent_length(table, y)
         if sample_weight is not None:
@@ -364,7 +366,7 @@ class SoftLearning(CallbackSupportMixin, BaseEstimator):
         if not training.mixed:
             missing = {"ensure_all_finite": "allow-nan", "ensure_min_samples": 0}
             X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=np.float64, **missing)
-        return admit(training.schema, X)
+        return validate(training.schema, X)
 
     def _seed(self) -> int:
         if isinstance(self.random_state, int | np.integer):
@@ -414,8 +416,8 @@ class SoftClassifier(ClassifierMixin, SoftLearning):
         Calibrate the probabilities of each specialist on its out-of-fold rows, before the weights.
     cv : None, int, splitter or list of (train, test), default=None
         None: 5 folds up to 2,000 rows, else 3, stratified and shuffled.
-    kinds : dict or None, default=None
-        Column name -> kind ("numeric", "category", "datetime", "text", "identifier", ..) where the guess is overruled.
+    column_types : dict or None, default=None
+        Column name -> type ("number", "boolean", "category", "date", "text", "identifier", ..), overruling the guess.
         A dict, even an empty one, has a table of numbers alone understood column by column as well.
     class_weight : dict, "balanced" or None, default=None
         How much the rows of each class count, beside `sample_weight`.
@@ -480,7 +482,7 @@ class SoftClassifier(ClassifierMixin, SoftLearning):
         loss="auto",
         calibrate=True,
         cv=None,
-        kinds=None,
+        column_types=None,
         class_weight=None,
         refit="auto",
         time_limit=None,
@@ -495,7 +497,7 @@ class SoftClassifier(ClassifierMixin, SoftLearning):
         self.loss = loss
         self.calibrate = calibrate
         self.cv = cv
-        self.kinds = kinds
+        self.column_types = column_types
         self.class_weight = class_weight
         self.refit = refit
         self.time_limit = time_limit
@@ -592,7 +594,7 @@ class SoftRegressor(RegressorMixin, SoftLearning):
         rule="guarded",
         loss="auto",
         cv=None,
-        kinds=None,
+        column_types=None,
         refit="auto",
         time_limit=None,
         memory_limit=None,
@@ -605,7 +607,7 @@ class SoftRegressor(RegressorMixin, SoftLearning):
         self.rule = rule
         self.loss = loss
         self.cv = cv
-        self.kinds = kinds
+        self.column_types = column_types
         self.refit = refit
         self.time_limit = time_limit
         self.memory_limit = memory_limit

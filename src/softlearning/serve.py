@@ -19,7 +19,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from softlearning.data.schema import KINDS, NUMBERS, Column, Schema
+from softlearning.data.messages import CellError
+from softlearning.data.schema import NUMBERS, Column, Schema
 from softlearning.method.prediction import Prediction
 
 try:
@@ -195,7 +196,7 @@ class Gate:
         if column.name not in row:
             raise Refused(422, f"row {number} lacks the column {column.name!r}; send null for a missing value")
         value = row[column.name]
-        wanted, fits = CELLS.get(column.kind, CELLS["category"])
+        wanted, fits = CELLS.get(column.type, CELLS["category"])
         if value is not None and not fits(value):
             raise Refused(422, f"row {number}, column {column.name!r}: {wanted} or null is expected")
         if isinstance(value, str) and (len(value) > self.limits.text or not _whole(value)):
@@ -215,12 +216,12 @@ def _is_word(value: Any) -> bool:
 
 
 CELLS: dict[str, tuple[str, Callable[[Any], bool]]] = {
-    "numeric": ("a number below 1e300", _is_number),
+    "number": ("a number below 1e300", _is_number),
     "boolean": ("true or false", _is_flag),
-    "datetime": ("a date as text", lambda value: isinstance(value, str)),
+    "date": ("a date as text", lambda value: isinstance(value, str)),
     "text": ("text", lambda value: isinstance(value, str)),
     "category": ("text, a number, true or false", _is_word),
-}  # kind -> what is expected, and whether a value is that
+}  # type -> what is expected, and whether a value is that
 
 
 def _whole(text: str) -> bool:
@@ -229,7 +230,7 @@ def _whole(text: str) -> bool:
 
 
 def _as_column(values: list, column: Column) -> Any:
-    if column.kind in NUMBERS:
+    if column.type in NUMBERS:
         return np.array([np.nan if v is None else float(v) for v in values])
     return pd.Series(values, dtype=object)
 
@@ -239,19 +240,17 @@ def reply_to(gate: Gate, answers: Callable[..., Prediction], body: bytes) -> dic
     table = gate.table(read_json(body))
     try:
         reply = answers(table)
-    except ValueError as error:
-        raise Refused(422, _place(str(error), gate)) from None
+    except CellError as error:
+        raise Refused(422, _place(error)) from None
+    except ValueError:
+        raise Refused(422, "a value does not fit its column") from None
     return {"predictions": [_line(reply, i, reply.classes) for i in range(len(reply.value))]}
 
 
-def _place(message: str, gate: Gate) -> str:
-    """Row and column of a refused cell, from our own message, without the value."""
-    for column in gate.columns:
-        if message.startswith(f"column `{column.name}`"):
-            row = re.match(r", row (\d+):", message.removeprefix(f"column `{column.name}`"))
-            where = f"row {row.group(1)}, " if row else ""
-            return f"{where}column {column.name!r}: the value does not fit ({KINDS[column.kind]})"
-    return "a value does not fit its column"
+def _place(error: CellError) -> str:
+    """Row and column of a refused cell, without the value."""
+    where = "" if error.row is None else f"row {error.row}, "
+    return f"{where}column {error.column!r}: the value does not fit ({error.expected} is expected)"
 
 
 def _line(reply: Prediction, i: int, classes: np.ndarray | None) -> dict[str, Any]:
@@ -310,9 +309,9 @@ ERRORS = {
     503: "Busy, or the answer took too long.",
 }
 TYPES: dict[str, dict[str, Any]] = {
-    "numeric": {"type": ["number", "null"], "exclusiveMinimum": -1e300, "exclusiveMaximum": 1e300},
+    "number": {"type": ["number", "null"], "exclusiveMinimum": -1e300, "exclusiveMaximum": 1e300},
     "boolean": {"type": ["boolean", "null"]},
-    "datetime": {"type": ["string", "null"]},
+    "date": {"type": ["string", "null"]},
     "text": {"type": ["string", "null"]},
     "category": {
         "type": ["string", "number", "boolean", "null"],
@@ -323,7 +322,7 @@ TYPES: dict[str, dict[str, Any]] = {
 
 
 def _field(column: Column, limits: Limits) -> dict[str, Any]:
-    kind = TYPES.get(column.kind, TYPES["category"])
+    kind = TYPES.get(column.type, TYPES["category"])
     return {**kind, "maxLength": limits.text} if "string" in kind["type"] else kind
 
 

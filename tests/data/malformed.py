@@ -418,8 +418,8 @@ SETTINGS = [
     ("time backwards", "time_limit", {"time_limit": -3}),
     ("no memory", "memory_limit", {"memory_limit": 0}),
     ("a word for a seed", "seed|random_state", {"random_state": "lucky"}),
-    ("kinds of columns that are not there", "did you mean 'x0'", {"kinds": {"x00": "numeric"}}),
-    ("kinds that are not there", "did you mean 'numeric'", {"kinds": {"x0": "numerical"}}),
+    ("types of columns that are not there", "did you mean 'x0'", {"column_types": {"x00": "number"}}),
+    ("types that are not there", "did you mean 'number'", {"column_types": {"x0": "numer"}}),
 ]
 # fmt: on
 

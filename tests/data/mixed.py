@@ -3,7 +3,8 @@
 import numpy as np
 import pandas as pd
 
-from softlearning.data.schema import admit, understand
+from softlearning.data.schema import infer_schema
+from softlearning.data.validation import validate
 from softlearning.data.views import fit_view
 
 
@@ -32,6 +33,19 @@ def target_of(frame, task, classes=2):
 
 
 def prepared(name, frame, y, task, **options):
-    schema = understand(frame)
-    X = admit(schema, frame)
+    schema = infer_schema(frame)
+    X = validate(schema, frame)
     return fit_view(name, schema, X, y, task=task, **options), X, schema
+
+
+def small() -> pd.DataFrame:
+    """Thirty rows of a person each."""
+    return pd.DataFrame(
+        {
+            "age": [22.0, np.nan, 26.0, 35.0, 41.0] * 6,
+            "sex": ["m", "f", None, "f", "m"] * 6,
+            "born": pd.to_datetime(["2001-05-01", "1999-12-31", None, "2000-02-29", "1980-07-07"] * 6),
+            "smokes": [True, False, True, False, False] * 6,
+            "visits": [1, 2, 3, 2, 1] * 6,
+        }
+    )

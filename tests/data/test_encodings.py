@@ -7,7 +7,7 @@ import pytest
 from sklearn.feature_extraction.text import HashingVectorizer
 
 from softlearning.data.encodings import HASHING, TargetEncoder, date_parts, encoding_target, look_up, ngram_counts
-from softlearning.data.schema import admit
+from softlearning.data.validation import validate
 from tests.data.mixed import mixed, prepared, target_of
 
 
@@ -66,7 +66,7 @@ def test_target_encoding_finds_a_category_that_tells_the_target(rng):
     (view, matrix), _, schema = prepared("scaled", frame, effect[k], "regression")
     column = view.features.index("k~mean0")
     assert np.corrcoef(matrix[:, column], effect[k])[0, 1] > 0.99
-    unseen = view.transform(admit(schema, pd.DataFrame({"k": ["new"], "x": [0.0]})))
+    unseen = view.transform(validate(schema, pd.DataFrame({"k": ["new"], "x": [0.0]})))
     assert abs(unseen[0, column]) < 0.1  # the overall mean
 
 
@@ -85,7 +85,9 @@ def test_texts_that_share_words_lie_close(rng):
 def test_any_text_has_finite_components(text):
     frame = mixed()
     (view, _), _, schema = prepared("scaled", frame, target_of(frame, "regression"), "regression")
-    assert np.isfinite(view.transform(admit(schema, frame.head(1).assign(note=pd.Series([text], dtype=object))))).all()
+    assert np.isfinite(
+        view.transform(validate(schema, frame.head(1).assign(note=pd.Series([text], dtype=object))))
+    ).all()
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -134,7 +136,7 @@ def test_crosses_that_were_never_seen_are_the_overall_mean(rng):
     encoder = TargetEncoder(encoding_target(y, "regression"), np.ones(100), 0)
     lookup, crossed = encoder.cross(X, schema.columns[0], schema.columns[1])
     assert lookup["features"] == ("a x b~mean0", "a x b~frequency")
-    new = admit(schema, pd.DataFrame({"a": ["p", "p", "z"], "b": ["u", "w", None], "x": 0.0}))
+    new = validate(schema, pd.DataFrame({"a": ["p", "p", "z"], "b": ["u", "w", None], "x": 0.0}))
     np.testing.assert_allclose(look_up(new, lookup)[1:], 0, atol=1e-12)
     assert look_up(new, lookup)[0, 0] > 1
     assert crossed.shape == (100, 2)
@@ -150,7 +152,7 @@ def test_lightgbm_reads_native_codes_with_missing_and_unseen_ones(rng):
     booster = lightgbm.LGBMRegressor(n_estimators=50, verbose=-1, n_jobs=1, random_state=0)
     booster.fit(matrix, y, categorical_feature=list(view.categorical))
     assert booster.score(matrix, y) > 0.5
-    new = view.transform(admit(schema, pd.DataFrame({"k": ["k1", "never seen", None], "x": 0.0})))
+    new = view.transform(validate(schema, pd.DataFrame({"k": ["k1", "never seen", None], "x": 0.0})))
     assert np.isfinite(booster.predict(new)).all()
     assert new[1, view.categorical[0]] == view.levels[0] - 1
 

@@ -18,7 +18,12 @@ TARGET = {"classification": LABEL, "regression": VALUE}
 
 def given(kind):
     """Estimator, X, y and what else goes to fit."""
-    settings = {"library": SMALL[kind.task], "cv": 2, **{name: make() for name, make in kind.settings.items()}}
+    settings = {
+        "library": SMALL[kind.task],
+        "cv": 2,
+        "rule": "simplex",
+        **{name: make() for name, make in kind.settings.items()},
+    }
     X = GOOD if kind.X is None else kind.X()
     y = TARGET[kind.task] if kind.y is None else kind.y()
     return ESTIMATOR[kind.task](**settings), X, y, {name: make() for name, make in kind.fit.items()}
@@ -88,11 +93,11 @@ def test_very_few_rows(task, rows):
 @pytest.mark.slow
 def test_a_hundred_thousand_columns():
     X = np.hstack([GOOD, np.random.default_rng(0).normal(size=(len(GOOD), 100_000))])
-    check_model(fit(SoftClassifier(library=["logistic"], cv=2), X, LABEL, {}), X, LABEL, FINITE)
+    check_model(fit(SoftClassifier(library=["logistic"], cv=3), X, LABEL, {}), X, LABEL, FINITE)
 
 
 def test_a_failed_fit_forgets_the_model_before_it():
-    model = SoftClassifier(library=["logistic"], cv=2).fit(GOOD, LABEL)
+    model = SoftClassifier(library=["logistic"], cv=3).fit(GOOD, LABEL)
     with pytest.raises(ValueError, match="infinity"):
         model.fit(np.where(GOOD > 1, np.inf, GOOD), LABEL)
     check_unfitted(model)

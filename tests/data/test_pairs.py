@@ -14,7 +14,8 @@ from softlearning.data.pairs import (
     explained,
     quantile_bins,
 )
-from softlearning.data.schema import admit, understand
+from softlearning.data.schema import infer_schema
+from softlearning.data.validation import validate
 from softlearning.data.views import fit_view
 from tests.data.mixed import prepared
 
@@ -81,8 +82,8 @@ def test_the_view_holds_what_a_linear_model_needs(rng):
     frame = pd.DataFrame(rng.uniform(1, 3, size=(600, 4)), columns=list("abcd"))
     frame["k"] = rng.choice(["red", "green", "blue"], 600)
     y = (frame["a"] * frame["b"] + (frame["k"] == "red")).to_numpy()
-    schema = understand(frame)
-    X = admit(schema, frame)
+    schema = infer_schema(frame)
+    X = validate(schema, frame)
     scores = {}
     for name in ("ordinal", "pairs"):
         view, matrix = fit_view(name, schema, X.iloc[:400], y[:400], task="regression")

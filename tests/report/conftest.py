@@ -31,7 +31,9 @@ def classified():
     y = np.digitize(signal, [-0.8, 0.8]).astype(str)
     y = np.array(["low", "middle", "high"])[y.astype(int)]
     return (
-        SoftClassifier(["logistic", "knn_15", "naive_bayes", "decision_tree"], rule="simplex", kinds={}).fit(X, y),
+        SoftClassifier(["logistic", "knn_15", "naive_bayes", "decision_tree"], rule="simplex", column_types={}).fit(
+            X, y
+        ),
         X,
         y,
     )
@@ -42,7 +44,7 @@ def regressed():
     """(model, X, y) of a number."""
     X, signal = people(np.random.default_rng(2))
     y = 100 + 10 * signal.to_numpy() + 12 * np.sin(X["age"].to_numpy() / 6)
-    return SoftRegressor(["ridge", "knn_15", "decision_tree"], rule="simplex", kinds={}).fit(X, y), X, y
+    return SoftRegressor(["ridge", "knn_15", "decision_tree"], rule="simplex", column_types={}).fit(X, y), X, y
 
 
 @pytest.fixture(scope="session")

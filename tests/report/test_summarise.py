@@ -93,8 +93,8 @@ def test_rows_without_weight_change_no_score(classified):
     weight = rows.astype(float)
     names = ["logistic", "naive_bayes"]
     splits = [(train[train < 120], test[test < 120]) for train, test in model.folds_]
-    weighted = SoftClassifier(names, cv=splits, kinds={}).fit(X, y, sample_weight=weight)
-    plain = SoftClassifier(names, cv=splits, kinds={}).fit(X[:120], y[:120])
+    weighted = SoftClassifier(names, cv=splits, column_types={}).fit(X, y, sample_weight=weight)
+    plain = SoftClassifier(names, cv=splits, column_types={}).fit(X[:120], y[:120])
     assert summarise_model(weighted)["answer"]["score"] == pytest.approx(summarise_model(plain)["answer"]["score"])
 
 

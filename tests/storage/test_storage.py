@@ -260,11 +260,11 @@ def test_kinds_of_columns_and_callbacks(tmp_path):
     """Plain parameters come back; whoever watched the fit does not."""
     X, y = numbers("regression")
     X = np.column_stack([X, np.arange(len(X)) % 3])
-    model = SoftRegressor(["ridge"], cv=2, kinds={"x4": "category"}).fit(X, y)
+    model = SoftRegressor(["ridge"], cv=2, column_types={"x4": "category"}).fit(X, y)
     model._skl_callbacks = [object()]
     save(model, tmp_path / "m")
     loaded = load(tmp_path / "m")
-    assert loaded.kinds == {"x4": "category"}
+    assert loaded.column_types == {"x4": "category"}
     assert not hasattr(loaded, "_skl_callbacks")
     np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
 

@@ -18,7 +18,6 @@ from threadpoolctl import threadpool_limits
 
 from softlearning.data.schema import Column
 
-ONE_HOT_LIMIT = 50  # categories beyond this are target-encoded even when the user calls them few
 CROSS_FOLDS = 5  # parts of the training rows that are target-encoded by the others
 MOST_CLASSES = 10  # classes that have a mean of their own in a target encoding
 
@@ -66,7 +65,7 @@ def one_hot_lookup(column: Column, level: np.ndarray) -> Lookup:
     seen = np.flatnonzero(counts)
     table = np.zeros((len(counts), len(seen)))
     table[seen, np.arange(len(seen))] = 1.0
-    words = [*column.categories, column.bucket, "missing"]
+    words = [*column.categories, column.unseen, "missing"]
     return _lookup((column.name,), table, tuple(f"{column.name}={words[k]}" for k in seen))
 
 

@@ -174,8 +174,8 @@ def first_infinity(array: np.ndarray) -> tuple[int, int] | None:
     return None
 
 
-def count_gaps(array: np.ndarray) -> int:
-    """How many cells are NaN."""
+def count_missing(array: np.ndarray) -> int:
+    """How many cells are NaN (missing)."""
     return sum(int(np.isnan(block).sum()) for _, block in _suspects(array))
 
 
@@ -188,7 +188,7 @@ def largest(array: np.ndarray) -> float:
 
 
 def checked_sparse(X: Any, least_rows: int = 0) -> sp.csr_matrix:
-    """Csr float64 without duplicates; gaps and infinities are refused with row and column."""
+    """Csr float64 without duplicates; missing values and infinities are refused with row and column."""
     matrix = sp.csr_matrix(
         check_array(X, accept_sparse="csr", dtype=np.float64, ensure_all_finite=False, ensure_min_samples=least_rows)
     )

@@ -1,4 +1,4 @@
-"""A raw column in one of five forms, and strings that are numbers or dates."""
+"""A raw column in one of five forms, and strings that are numbers or dates in one of many spellings."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 import pandas as pd
 from pandas.api.types import infer_dtype
+
+from softlearning.data.messages import CellError, printable
 
 MISSING_MARKS = frozenset(
     ("", "na", "n/a", "#n/a", "nan", "null", "none", "nil", "missing", "?", "-", "--", ".", "<na>", "nat")
@@ -69,7 +71,7 @@ def read_cells(series: pd.Series, name: str) -> Cells:
     if kind in "buif":
         return Cells("flag" if kind == "b" else "number", _floats(series), whole=kind in "ui")
     if kind == "c":
-        raise ValueError(f"column `{name}`: complex data not supported")
+        raise CellError(name, None, None, "a real number", "complex data not supported")
     return _object_cells(series.to_numpy(object), name)
 
 
@@ -149,7 +151,7 @@ def _float(value: Any, name: str, row: int) -> float:
     try:
         return float(value)
     except OverflowError:
-        raise ValueError(f"column `{name}`, row {row}: a number too large, as good as infinity") from None
+        raise CellError(name, row, value, "a number", "a number too large, as good as infinity") from None
 
 
 def is_missing(value: Any) -> bool:
@@ -183,7 +185,7 @@ def _word(value: Any, name: str, row: int) -> str | None:
         return _number_word(_float(value, name, row))
     if isinstance(value, (*MOMENTS, pd.Interval)):
         return str(value)
-    what = f"column `{name}`, row {row}: a cell of type {type(value).__name__}"
+    what = f"column `{printable(name)}`, row {row}: a cell of type {type(value).__name__}"
     if isinstance(value, bytes):
         raise TypeError(f"{what}; decode bytes to str first")
     raise TypeError(f"{what}; the argument must be a string, a number, a date or missing")
@@ -209,32 +211,59 @@ def as_words(cells: Cells) -> Cells:
 
 _DIGITS = r"(?:0|[1-9]\d*)"  # no leading zeros: 00123 is a code
 _EXP = r"(?:[eE][+-]?\d+)?"
-_GAPS = " '’\u00a0\u202f"
-NUMBER_STYLES = {
+_BLANKS = " '’\u00a0\u202f"
+SPELLINGS = {
     "plain": (rf"{_DIGITS}?(?:\.\d*)?{_EXP}|(?i:inf|infinity)", ""),
     "thousands": (rf"[1-9]\d{{0,2}}(?:,\d{{3}})+(?:\.\d*)?|{_DIGITS}(?:\.\d*)?{_EXP}", ","),
     "comma": (rf"{_DIGITS}?(?:,\d+)?{_EXP}", ""),
     "point": (rf"[1-9]\d{{0,2}}(?:\.\d{{3}})+(?:,\d+)?|{_DIGITS}(?:,\d+)?", "."),
-    "space": (rf"[1-9]\d{{0,2}}(?:[{_GAPS}]\d{{3}})+(?:[.,]\d+)?|{_DIGITS}(?:[.,]\d+)?", _GAPS),
-}  # style -> (pattern of the unsigned number, characters that group thousands)
-_START = r"[+-]?(?=[.,]?\d|(?i:inf))"  # a sign, then a digit sooner than an exponent
-PATTERNS = {style: re.compile(rf"{_START}(?:{pattern})") for style, (pattern, _) in NUMBER_STYLES.items()}
-UNITS = {"%": 0.01, "$": 1.0, "€": 1.0, "£": 1.0, "¥": 1.0}  # sign before or after every number -> factor
+    "space": (rf"[1-9]\d{{0,2}}(?:[{_BLANKS}]\d{{3}})+(?:[.,]\d+)?|{_DIGITS}(?:[.,]\d+)?", _BLANKS),
+}  # spelling -> (pattern of the unsigned number, characters that group thousands)
+PATTERNS = {spelling: re.compile(rf"(?=[.,]?\d|(?i:inf))(?:{pattern})") for spelling, (pattern, _) in SPELLINGS.items()}
+_CURRENCY = r"[$€£¥₹]|(?:USD|EUR|GBP|CHF|JPY)\b"
+_AMOUNT = re.compile(
+    rf"(?P<open>\()?(?P<sign>[+-]?)\s*(?P<before>{_CURRENCY})?\s*(?P<late>[+-]?)"
+    rf"(?P<core>[.,]?\d[\d.,{_BLANKS}]*?{_EXP}|(?i:inf|infinity))"
+    rf"(?:\s?(?P<times>[kKMB]|bn)(?![^\W\d_]))?"
+    rf"(?:\s*(?P<after>%|{_CURRENCY}|[^\W\d_]{{2,10}}[²³]?)|\s(?P<unit>[^\W\d_]))?(?P<close>\))?"
+)
+FACTORS = {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6, "B": 1e9, "bn": 1e9}
+
+
+class Amount(NamedTuple):
+    """A word taken apart: the digits as they are spelt, what they are multiplied by, and the unit around them."""
+
+    core: str
+    factor: float
+    unit: str
+
+
+def take_apart(word: str) -> Amount | None:
+    """`(1,999)`, `$ 1.4k`, `7 %` and `1,150 sqft` as amounts; None for other words."""
+    found = _AMOUNT.fullmatch(word)
+    if found is None or bool(found["open"]) != bool(found["close"]) or (found["before"] and found["after"]):
+        return None
+    sign = -1.0 if found["open"] or "-" in (found["sign"], found["late"]) else 1.0
+    unit = found["before"] or found["after"] or found["unit"] or ""
+    return Amount(found["core"], sign * FACTORS[found["times"] or ""] * (0.01 if unit == "%" else 1.0), unit)
 
 
 def number_style(words: Sequence[str]) -> str:
-    """How all words read as numbers ("plain", "comma", "%thousands" ..), or an empty string.
+    """How all words read as numbers, as "spelling" or "spelling unit" ("plain", "comma", "thousands $"), or "".
 
     A comma before three digits in every cell is read as thousands; were it decimal, only the unit would change.
     """
     words = [word for word in words if word.casefold() not in MISSING_MARKS]
-    if not words:
+    first = take_apart(words[0]) if words else None
+    if first is None or not any(char.isdigit() for word in words for char in word):
         return ""
-    unit = next((u for u in UNITS if all(w.endswith(u) or w.startswith(u) for w in words)), "")
-    for style, pattern in PATTERNS.items():
-        if all(pattern.fullmatch(w.strip(unit).strip() if unit else w) for w in _sample_then_all(words)):
-            return unit + style
-    return ""
+    fits = dict.fromkeys(SPELLINGS, True)
+    for word in _sample_then_all(words):
+        amount = take_apart(word)
+        fits = {s: True for s in fits if amount and amount.unit == first.unit and PATTERNS[s].fullmatch(amount.core)}
+        if not fits:
+            return ""
+    return f"{next(iter(fits))} {first.unit}".strip()
 
 
 def _sample_then_all(words: Sequence[str]) -> Iterator[str]:
@@ -244,19 +273,24 @@ def _sample_then_all(words: Sequence[str]) -> Iterator[str]:
 
 
 def parse_number(word: str, style: str) -> float:
-    """The number that a word spells under a style; NaN for a missing mark, ValueError when it is none."""
+    """The number that a word spells under a style; NaN for a missing mark, ValueError when it is none.
+
+    A plain number is welcome in a column of any spelling and unit, but of percentages: there it may mean two things.
+    """
     if word.casefold() in MISSING_MARKS:
         return np.nan
-    unit = style[0] if style[0] in UNITS else ""
-    style = style.removeprefix(unit)
-    bare = word.strip(unit).strip() if unit else word
-    if not PATTERNS[style].fullmatch(bare):
-        if unit or not PATTERNS["plain"].fullmatch(bare):
+    spelling, _, unit = style.partition(" ")
+    amount = take_apart(word)
+    if amount is None or not (amount.unit == unit or (not amount.unit and unit != "%")):
+        raise ValueError(f"{word!r} is not a number")
+    if not PATTERNS[spelling].fullmatch(amount.core):
+        if not PATTERNS["plain"].fullmatch(amount.core):
             raise ValueError(f"{word!r} is not a number")
-        return float(bare)  # a plain number is welcome in a column of any spelling
-    for mark in NUMBER_STYLES[style][1]:
-        bare = bare.replace(mark, "")
-    return float(bare.replace(",", ".")) * (UNITS[unit] if unit else 1.0)
+        return float(amount.core) * amount.factor
+    core = amount.core
+    for mark in SPELLINGS[spelling][1]:
+        core = core.replace(mark, "")
+    return float(core.replace(",", ".")) * amount.factor
 
 
 DATE_STYLES = (
@@ -292,16 +326,108 @@ DATE_STYLES = (
 
 
 def date_style(words: Sequence[str]) -> str:
-    """The first style under which all words are dates, or an empty string."""
+    """The first style under which all words are dates, two or three joined by "|" where formats mix, or ""."""
     words = [word for word in words if word.casefold() not in MISSING_MARKS]
     if not words or not all(6 <= len(word) <= 40 and any(c.isdigit() for c in word) for word in words):
         return ""
     sample = words[:: max(1, len(words) // 20)]
     fits = lambda style: not any(np.isnat(parse_dates(part, style)).any() for part in (sample, words))
-    return next((style for style in DATE_STYLES if fits(style)), "")
+    return next((style for style in DATE_STYLES if fits(style)), "") or _mixed_dates(words)
+
+
+def _mixed_dates(words: Sequence[str]) -> str:
+    """The styles that together read all words, the one for most words first; at most three.
+
+    Never both 31/12 and 12/31: then no cell of the column can be trusted.
+    """
+    chosen: list[str] = []
+    styles, left = list(DATE_STYLES), list(words)
+    while left and len(chosen) < 3:
+        if np.isnat(parse_dates(left[:1], "|".join(styles))).any():
+            return ""
+        read = {style: ~np.isnat(parse_dates(left, style)) for style in styles}
+        best = max(styles, key=lambda style: read[style].sum())
+        chosen.append(best)
+        left = [word for word, there in zip(left, read[best]) if not there]
+        swapped = best.translate(str.maketrans("dm", "md"))
+        styles = [style for style in styles if style not in (best, swapped)]
+    return "" if left else "|".join(chosen)
 
 
 def parse_dates(words: Sequence[str], style: str) -> np.ndarray:
-    """Words as datetime64[us] (UTC when they carry an offset); NaT where a word does not fit the style."""
-    parsed = pd.to_datetime(pd.Series(words, dtype="str"), format=style, errors="coerce", utc=True)
-    return parsed.dt.tz_localize(None).to_numpy("datetime64[us]")
+    """Words as datetime64[us] (UTC when they carry an offset); NaT where a word does not fit the style.
+
+    A word without a digit is no date: "now" and "today" would be read from the clock.
+    """
+    texts = pd.Series([word if any(c.isdigit() for c in word) else None for word in words], dtype="str")
+    moments = np.full(len(words), "NaT", dtype="datetime64[us]")
+    for format in style.split("|"):
+        parsed = pd.to_datetime(texts, format=format, errors="coerce", utc=True).dt.tz_localize(None)
+        moments = np.where(np.isnat(moments), parsed.to_numpy("datetime64[us]"), moments)
+    return moments
+
+
+# --- cells as numbers or dates
+
+
+def read_numbers(cells: Cells, name: str, style: str = "plain", flags: bool = False) -> np.ndarray:
+    """Float64, NaN = missing; infinities are refused, and for flags all but 0 and 1."""
+    if cells.form == "values":
+        data = _numbers_from_words(cells, name, style, flags)
+    else:
+        _check_unit(cells, name, "span" if style == "span" else "number")
+        data = cells.data if cells.form != "time" else np.full(cells.rows, np.nan)
+    if (bad := np.isinf(data)).any():
+        raise CellError(name, int(bad.argmax()), "infinity", "a number", INFINITE)
+    if flags and (other := ~(np.isnan(data) | (data == 0) | (data == 1))).any():
+        row = int(other.argmax())
+        raise CellError(name, row, data[row], "true or false", f"{data[row]:g} is neither true nor false")
+    return data
+
+
+INFINITE = "infinity; give a number or leave the cell empty"
+
+
+def _check_unit(cells: Cells, name: str, wanted: str) -> None:
+    """Durations are seconds: they never stand for plain numbers, nor plain numbers for them; dates for neither."""
+    words = {"span": "durations", "number": "numbers", "flag": "numbers", "time": "dates"}
+    if words[cells.form] != words[wanted] and cells.missing < cells.rows:
+        problem = f"holds {words[cells.form]}, and {words[wanted]} are expected"
+        raise CellError(name, None, None, words[wanted], problem)
+
+
+def _numbers_from_words(cells: Cells, name: str, style: str, flags: bool) -> np.ndarray:
+    values = np.full(len(cells.words) + 1, np.nan)  # the last is for code -1, missing
+    known = {"true": 1.0, "false": 0.0} if flags else {}
+    style = "plain" if style == "span" else style
+    for k, word in enumerate(cells.words):
+        if word is None:
+            continue
+        try:
+            flag = known.get(word.casefold())
+            values[k] = parse_number(word, style) if flag is None else flag
+        except ValueError:
+            _refuse(cells, k, name, "a number")
+    return values[cells.data]
+
+
+def read_dates(cells: Cells, name: str, style: str) -> np.ndarray:
+    """Datetime64[us], NaT = missing."""
+    if cells.form == "time":
+        return cells.data
+    if cells.form != "values":
+        _check_unit(cells, name, "time")
+        return np.full(cells.rows, "NaT", dtype="datetime64[us]")
+    words = ["" if word is None or word.casefold() in MISSING_MARKS else word for word in cells.words]
+    moments = parse_dates(words, style)
+    for k in np.flatnonzero(np.isnat(moments)):
+        if words[k]:
+            _refuse(cells, int(k), name, f"a date ({style.replace('|', ' or ')})")
+    return np.append(moments, np.datetime64("NaT"))[cells.data]
+
+
+def _refuse(cells: Cells, k: int, name: str, expected: str) -> None:
+    """An error at the first row that holds the k-th word; a word that no row holds does no harm."""
+    rows = np.flatnonzero(cells.data == k)
+    if len(rows):
+        raise CellError(name, int(rows[0]), cells.words[k], expected)

@@ -98,7 +98,7 @@ def fit_view(
 
     Parameters
     ----------
-    X : canonical table of the training rows, as `admit` returned it
+    X : canonical table of the training rows, as `validate` returned it
     y : (n,) labels or values, or (n, C) one-hot target
     task : "classification" or "regression"
 
@@ -137,11 +137,11 @@ def fit_view(
 
 def _fit_columns(view: View, schema: Schema, X: pd.DataFrame, encoder: TargetEncoder) -> np.ndarray:
     """Fit dates, texts and lookups; the matrix of the training rows, missing values still NaN."""
-    of_type = lambda *types: [column.name for column in schema.kept if column.kind in types]
+    of_type = lambda *types: [column.name for column in schema.kept if column.type in types]
     view.numbers = of_type(*NUMBERS)
-    view.dates = [encodings.fit_date(X[name].to_numpy(), name) for name in of_type("datetime")]
+    view.dates = [encodings.fit_date(X[name].to_numpy(), name) for name in of_type("date")]
     view.texts = [encodings.fit_text(X[name], name, int(encoder.seed)) for name in of_type("text")]
-    fitted = _fit_lookups(view.name, [column for column in schema.kept if column.bucket], X, encoder)
+    fitted = _fit_lookups(view.name, [column for column in schema.kept if column.type == "category"], X, encoder)
     view.lookups = [lookup for lookup, _ in fitted]
     _name_features(view)
     matrix = view.columns(X)
@@ -168,10 +168,9 @@ def _fit_lookups(
 def _fit_lookup(
     view: str, column: Column, level: np.ndarray, encoder: TargetEncoder
 ) -> tuple[Lookup, np.ndarray | None]:
-    many = column.kind == "high_cardinality" or len(column.categories) > encodings.ONE_HOT_LIMIT
     if view == "native":
         return encodings.native_lookup(column, level), None
-    if many or (view == "pairs" and not column.ordered):
+    if column.many or (view == "pairs" and not column.ordered):
         return encoder.lookup((column.name,), level, len(column.categories) + 2)
     if view == "scaled":
         return encodings.one_hot_lookup(column, level), None

@@ -8,7 +8,6 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from softlearning.data.outputs import whole_file
-from softlearning.data.schema import KINDS
 from softlearning.report import words
 from softlearning.report.draw import draw_figures
 from softlearning.report.summarise import summarise_model
@@ -34,7 +33,7 @@ def to_html(summary: dict[str, Any], template: str = "model.html") -> str:
     """The page as text."""
     safe = cleaned(summary)
     page = _environment().get_template(template)
-    return page.render(s=safe, figures=draw_figures(safe), words=words, kinds=KINDS, most=MOST_DETAILS)
+    return page.render(s=safe, figures=draw_figures(safe), words=words, most=MOST_DETAILS)
 
 
 def cleaned(value: Any) -> Any:

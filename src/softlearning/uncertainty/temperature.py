@@ -96,9 +96,7 @@ def softmax(logits: Floats) -> Floats:
     return odds / odds.sum(axis=1, keepdims=True)
 
 
-def checked(
-    P: ArrayLike, target: ArrayLike, sample_weight: ArrayLike | None
-) -> tuple[Floats, Floats, Floats, int]:
+def checked(P: ArrayLike, target: ArrayLike, sample_weight: ArrayLike | None) -> tuple[Floats, Floats, Floats, int]:
     """Probabilities, target, each row's share of the weight, and the number of rows that have any."""
     P, target = np.asarray(P, dtype=np.float64), np.asarray(target, dtype=np.float64)
     if P.ndim != 2 or 0 in P.shape or target.shape != P.shape:

@@ -1,6 +1,10 @@
-"""The gate: prediction input that has drifted gives the right answer, a finite one where that is all one can ask, or
-an error that names the cause; never a wrong answer in silence, whichever the specialist behind the gate."""
+"""Input validation: new rows that have drifted give the right answer, a finite one where that is all one can ask, or
+an error that names the cause; never a wrong answer in silence, whichever specialist reads them."""
 
+import datetime as dt
+import decimal
+import pickle
+import warnings
 from functools import cache
 
 import numpy as np
@@ -10,7 +14,11 @@ import pyarrow as pa
 import pytest
 
 from softlearning import SoftClassifier, SoftRegressor
+from softlearning.data.messages import CellError
+from softlearning.data.schema import infer_schema
+from softlearning.data.validation import validate
 from softlearning.library import every_row
+from tests.data.mixed import small
 
 TASKS = ("classification", "regression")
 FAST = {"classification": ("logistic", "hist_gradient_boosting"), "regression": ("ridge", "extra_trees")}
@@ -44,8 +52,10 @@ def fitted(task, specialist):
     frame = training()
     score = frame["size"] + (frame["colour"] == "red") + 0.3 * frame["count"]
     if task == "regression":
-        return SoftRegressor(library=[specialist], cv=2).fit(frame, score)
-    return SoftClassifier(library=[specialist], cv=2).fit(frame, pd.cut(score, 3, labels=["low", "mid", "high"]))
+        return SoftRegressor(library=[specialist], cv=2, rule="simplex").fit(frame, score)
+    return SoftClassifier(library=[specialist], cv=2, rule="simplex").fit(
+        frame, pd.cut(score, 3, labels=["low", "mid", "high"])
+    )
 
 
 def answer(model, X):
@@ -179,3 +189,138 @@ def test_extra_columns_are_ignored_with_one_warning(task, specialist):
         given = answer(model, rows().assign(target=1.0))
     assert len(caught) == 1
     np.testing.assert_array_equal(given, answer(model, rows()))
+
+
+# --- the canonical table
+
+
+@pytest.fixture
+def known():
+    frame = small()
+    return infer_schema(frame), frame
+
+
+def test_columns_are_matched_by_name(known):
+    schema, frame = known
+    pd.testing.assert_frame_equal(validate(schema, frame[frame.columns[::-1]]), validate(schema, frame))
+
+
+def test_a_missing_column_is_named_with_the_nearest_one_there(known):
+    schema, frame = known
+    with pytest.raises(ValueError, match=r"1 column\(s\) missing: `visits` \(did you mean 'visit'\?\)"):
+        validate(schema, frame.rename(columns={"visits": "visit"}))
+
+
+def test_extra_columns_of_any_number_give_one_warning(known):
+    schema, frame = known
+    with pytest.warns(UserWarning, match=r"2 column\(s\) unknown to the model ignored: `y`, `z`") as caught:
+        table = validate(schema, frame.assign(y=1, z="a"))
+    assert len(caught) == 1
+    pd.testing.assert_frame_equal(table, validate(schema, frame))
+
+
+def test_dropped_columns_may_be_absent_at_prediction():
+    frame = small().assign(customer_id=range(30))
+    schema = infer_schema(frame)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        pd.testing.assert_frame_equal(validate(schema, small()), validate(schema, frame))
+
+
+def test_unseen_categories_go_to_the_bucket(known):
+    schema, frame = known
+    table = validate(schema, frame.head(3).assign(sex=["x", "m", None]))
+    assert list(table["sex"].astype(object).where(table["sex"].notna(), None)) == ["(unseen)", "m", None]
+
+
+def test_a_category_named_like_the_bucket_keeps_its_own_place():
+    frame = pd.DataFrame({"a": ["(unseen)", "b"] * 30})
+    table = validate(infer_schema(frame), pd.DataFrame({"a": ["(unseen)", "c"]}))
+    assert list(table["a"]) == ["(unseen)", "(unseen)_"]
+
+
+@pytest.mark.parametrize(
+    ("column", "values"),
+    [
+        ("age", ["22", "?", "26.0"]),
+        ("age", pd.Categorical([22.0, None, 26.0])),
+        ("age", pd.array([22, None, 26], dtype="Int64")),
+        ("age", np.array([22, np.nan, 26], dtype=np.float32)),
+        ("sex", pd.Categorical(["m", "f", None], categories=["f", "x", "m"])),
+        ("sex", [" m", "f ", ""]),
+        ("smokes", ["True", "false", "TRUE"]),
+        ("smokes", [1, 0, 1]),
+        ("smokes", [1.0, 0.0, 1.0]),
+        ("born", ["2001-05-01", "1999-12-31 00:00", None]),
+        ("born", [dt.date(2001, 5, 1), dt.date(1999, 12, 31), None]),
+        ("visits", ["1", "2", "3"]),
+        ("visits", [decimal.Decimal(1), 2, 3.0]),
+    ],
+)
+def test_the_same_values_in_another_dress_are_the_same(known, column, values):
+    schema, frame = known
+    given = validate(schema, frame.head(3).assign(**{column: values}))
+    pd.testing.assert_frame_equal(given, validate(schema, frame.head(3)))
+
+
+@pytest.mark.parametrize(
+    ("column", "values", "message"),
+    [
+        ("age", ["22", "old", "26"], "column `age`, row 1: 'old' is not a number"),
+        ("age", ["22", "1,5", "26"], "column `age`, row 1: '1,5' is not a number"),
+        ("age", [1.0, np.inf, 2.0], "column `age`, row 1: infinity"),
+        ("age", [1.0, 2j, 2.0], "column `age`.*complex"),
+        ("age", pd.to_datetime(["2020-01-01"] * 3), "column `age`: holds dates, and numbers are expected"),
+        ("age", pd.to_timedelta([1, 2, 3], unit="h"), "column `age`: holds durations, and numbers are expected"),
+        ("age", [[1], [2], [3]], "column `age`, row 0.*list"),
+        ("smokes", ["true", "perhaps", "false"], "column `smokes`, row 1: 'perhaps' is not"),
+        ("smokes", [0, 1, 2], "column `smokes`, row 2: 2 is neither true nor false"),
+        ("born", ["2001-05-01", "soon", None], "column `born`, row 1: 'soon' is not a date"),
+        ("born", [1, 2, 3], "column `born`: holds numbers, and dates are expected"),
+        ("sex", [b"m", b"f", b"m"], "column `sex`, row 0.*bytes"),
+    ],
+)
+def test_a_cell_that_does_not_fit_is_named_with_row_and_value(known, column, values, message):
+    schema, frame = known
+    with pytest.raises((ValueError, TypeError), match=message):
+        validate(schema, frame.head(3).assign(**{column: values}))
+
+
+def test_a_table_with_names_takes_no_array(known):
+    schema, frame = known
+    with pytest.raises(ValueError, match="named columns; give a frame with age, sex"):
+        validate(schema, frame.to_numpy(object))
+
+
+def test_a_frame_of_numbers_takes_an_array_of_the_same_width():
+    frame = pd.DataFrame(np.arange(27.0).reshape(9, 3) ** 0.5, columns=list("abc"))
+    schema = infer_schema(frame)
+    np.testing.assert_array_equal(validate(schema, frame.to_numpy()), frame.to_numpy())
+    with pytest.raises(ValueError, match="X has 2 features, but the model is expecting 3 features"):
+        validate(schema, frame.to_numpy()[:, :2])
+
+
+def test_rare_categories_share_the_bucket_beyond_the_limit(monkeypatch):
+    monkeypatch.setattr("softlearning.data.schema.MAX_CATEGORIES", 2)
+    frame = pd.DataFrame({"a": ["x"] * 30 + ["y"] * 20 + ["z"] * 10})
+    table = validate(infer_schema(frame), frame)
+    assert table["a"].value_counts().to_dict() == {"x": 30, "y": 20, "(unseen)": 10}
+
+
+def test_a_refused_cell_is_told_in_fields_too(known):
+    schema, frame = known
+    with pytest.raises(CellError) as caught:
+        validate(schema, frame.head(3).assign(age=["22", "old", "26"]))
+    error = pickle.loads(pickle.dumps(caught.value))
+    assert (error.column, error.row, error.value, error.expected) == ("age", 1, "old", "a number")
+    assert str(error) == "column `age`, row 1: 'old' is not a number"
+    with pytest.raises(CellError) as caught:
+        validate(schema, frame.head(3).assign(born=[1, 2, 3]))
+    assert (caught.value.column, caught.value.row) == ("born", None)
+
+
+@pytest.mark.parametrize("word", ["now", "today", "NOW"])
+def test_dates_are_never_read_from_the_clock(known, word):
+    schema, frame = known
+    with pytest.raises(CellError, match=f"column `born`, row 1: '{word}' is not a date"):
+        validate(schema, frame.head(2).assign(born=["2001-05-01", word]))
