@@ -14,8 +14,10 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -147,7 +149,7 @@ def h2o(X, y, ask):
 
 
 # name: (function, its package, options)
-SYSTEMS = {
+SYSTEMS: dict[str, tuple[Callable, str, dict[str, Any]]] = {
     "softlearning": (softlearning, "softlearning", {}),
     "softlearning-nolimit": (softlearning, "softlearning", {"time_limit": None}),
     "softlearning-fast": (softlearning, "softlearning", {"library": "fast"}),

@@ -138,7 +138,7 @@ def search(row: Dataset, path: Path) -> pd.DataFrame:
             "Logistic/Ridge": score,
         }
         if (row.name, line["parameters"]) not in done:
-            table = settle(*row.load.func(*row.load.args, **parameters))  # type: ignore[attr-defined]
+            table = settle(*row.load.func(*row.load.args, **parameters))
             line |= {name: cross_validated(row, table, make, folds) for name, make in PROXIES.items()}
             line["distance"] = np.mean([abs(line[name] - printed[name]) for name in ("Logistic/Ridge", *PROXIES)])
             append(path, {key: _short(value) for key, value in line.items()}, tuple(line))

@@ -25,7 +25,7 @@ import psutil
 from numpy.typing import NDArray
 
 from softlearning_bench.methods import Answer, Method
-from softlearning_bench.shared import Specialists
+from softlearning_bench.shared import Specialists, all_cores
 
 SCRIPT = Path(__file__).with_name("adapters.py")
 TIME_LIMIT = 120  # seconds that an external baseline of the paper's suite is given for one fit
@@ -183,8 +183,8 @@ def ask_part(shared: Specialists, system: str, environment: str, time_limit: int
     """Train and predict over there, on one outer fold."""
     part = shared.part
     frame: Any = lambda X: pd.DataFrame(X, columns=[f"x{j}" for j in range(X.shape[1])])
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    question = Question(part.task, frame(part.X), pd.Series(part.y), frame(part.X_test), part.seed, time_limit, cores)
+    rows = frame(part.X), pd.Series(part.y), frame(part.X_test)
+    question = Question(part.task, *rows, part.seed, time_limit, all_cores())
     reply = ask(system, question, cap=10 * time_limit, environment=environment)
     prediction = reply.prediction
     if reply.classes is not None:

@@ -1,16 +1,17 @@
 """What is compared, as rows: the ten methods of the paper, its changes one by one, other combiners, and ours.
 
 A method is a function from the shared Specialists of one outer fold to an Answer. Methods that combine, and the five
-of the paper's baselines that are members of its library, read the same fits. Seconds are CPU seconds that the method
-alone would have taken on one core: a combiner is charged for all folds of its library and for the refits it needs.
+of the paper's baselines that are members of its library, read the same fits. Seconds are those that the method alone
+would have taken on one core: a combiner is charged for all folds of its library and for the refits it needs.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,12 +29,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from sklearn.utils.validation import check_is_fitted
 
-from softlearning.library import Library, Shape, Specialist, every_row, resolve
-from softlearning.library.recipes import histogram_bins
-from softlearning.method.crossfit import admitted
-from softlearning.uncertainty.temperature import apply_temperature
-from softlearning.weights import solve_weights
-from softlearning_bench.shared import Part, Specialists
+from softlearning.library import Shape, Specialist, resolve
+from softlearning_bench.shared import Part, Specialists, combining_seconds, fold_seconds, refit_seconds, rows_of
 
 Array = NDArray[np.float64]
 
@@ -70,38 +67,40 @@ class Method:
 
 
 def weighted(shared: Specialists, rule: str, calibrate: bool = False, refit_all: bool = False) -> Answer:
-    """Weights by a rule of the table, on the shared out-of-fold predictions; only what has weight is refitted."""
-    crossed = shared.calibrated if calibrate else shared.crossed
-    begin = time.process_time()
-    solution = solve_weights(crossed.oof, shared.data.target, rule=rule, folds=crossed.fold_of_row)
-    solving = time.process_time() - begin
-    names = crossed.library.names
-    P = shared.tested
-    if calibrate and shared.part.task == "classification":
-        P = np.stack([apply_temperature(P[:, k], T) for k, T in enumerate(crossed.temperature)], axis=1)
-    support = crossed.library[[name for name, weight in zip(names, solution.weights) if weight > 0]]
-    return Answer(
-        np.einsum("mkc,k->mc", P, solution.weights),
-        shared.library_seconds(crossed.library)
-        + solving
-        + refit_seconds(shared, crossed.library if refit_all else support),
-        test_seconds(shared, support),
-        dict(zip(names, solution.weights.tolist())),
-        settings_note(shared.part),
-    )
+    """The paper's library under a rule of the table; only what has weight is charged for its refit."""
+    return answer_of(shared, shared.paper(rule, calibrate), shared.paper("uniform", calibrate) if refit_all else None)
 
 
-def stacked(shared: Specialists) -> Answer:
+def softlearning_default(shared: Specialists) -> Answer:
+    """SoftClassifier() or SoftRegressor(), as a user calls it."""
+    return answer_of(shared, shared.model())
+
+
+def answer_of(shared: Specialists, model: Any, refitted: Any = None) -> Answer:
+    """What a fitted model predicts and costs; `refitted` is the model whose refits it is charged for."""
+    prediction, predicting = shared.predict(model)
+    fitting = fold_seconds(model) + refit_seconds(refitted or model) + combining_seconds(model)
+    return Answer(prediction, fitting, predicting, model.weights_.to_dict(), settings_note(shared.part))
+
+
+def stacked(shared: Specialists, library: str = "paper") -> Answer:
     """scikit-learn's stacking on the same folds and fits: its default final model on the same predictions."""
-    library, target = shared.crossed.library, shared.data.y
-    classification = shared.part.task == "classification"
+    model, part = shared.equal(rows_of(library, shared.part.task).level(1)), shared.part
+    classification = part.task == "classification"
     final = LogisticRegression() if classification else RidgeCV()
     begin = time.process_time()
-    final.fit(stacking_columns(shared.crossed.oof), target)
-    spent = shared.library_seconds(library) + refit_seconds(shared, library) + time.process_time() - begin
-    columns = stacking_columns(shared.tested)
+    final.fit(stacking_columns(held_out(model)), part.y)
+    fitting = fold_seconds(model) + refit_seconds(model) + time.process_time() - begin
+    begin = time.process_time()
+    columns = stacking_columns(model.specialist_predictions(part.X_test))
     prediction = final.predict_proba(columns) if classification else final.predict(columns)[:, None]
-    return Answer(prediction, spent, test_seconds(shared, library), note=settings_note(shared.part))
+    return Answer(prediction, fitting, time.process_time() - begin, note=settings_note(part))
+
+
+def held_out(model: Any) -> Array:
+    """Out-of-fold predictions in the order of `specialist_predictions`."""
+    names = list(model.weights_.index)
+    return model.oof_[:, [names.index(name) for name in model.specialists_]]
 
 
 def stacking_columns(P: Array) -> Array:
@@ -109,66 +108,47 @@ def stacking_columns(P: Array) -> Array:
     return P[:, :, 1] if P.shape[2] == 2 else P.reshape(len(P), -1)
 
 
-def refit_seconds(shared: Specialists, library: Iterable[Specialist]) -> float:
-    """Seconds of fitting these specialists on all training rows."""
-    return sum(shared.fits.of(row).refit_seconds for row in library)
-
-
-def test_seconds(shared: Specialists, library: Iterable[Specialist]) -> float:
-    """Seconds of their predictions on the test rows."""
-    return sum(shared.fits.of(row).test_seconds for row in library)
-
-
 def settings_note(part: Part) -> str:
     """What the library sets so that a wide table with many classes fits a machine."""
-    shape = Shape(part.task, len(part.y), part.X.shape[1], part.classes)
-    settings = library_row("catboost", part.task).make(shape).get_params()
+    settings = library_settings("catboost", part)
     if settings.get("border_count") is None:
         return ""
-    sampled = f"{settings.get('rsm', 1.0):.2f} of the columns a split"
+    sampled = f"{settings.get('rsm', 1.0):.2f} of the columns per split"
     return "; ".join(filter(None, [f"CatBoost with {settings['border_count']} borders and {sampled}", bins_note(part)]))
 
 
 def bins_note(part: Part) -> str:
-    bins = histogram_bins(part.X.shape[1], part.classes)
+    """What the library sets histogram boosting to, where that is not its default."""
+    bins = library_settings("hist_gradient_boosting", part)["max_bins"]
     return "" if bins == 255 else f"histogram boosting with {bins} bins"
 
 
+def library_settings(name: str, part: Part) -> dict[str, Any]:
+    """The parameters that the paper's library gives to a specialist on a table of this shape."""
+    return library_row(name, part.task).make(Shape(part.task, len(part.y), part.X.shape[1], part.classes)).get_params()
+
+
 def library_row(name: str, task: str) -> Specialist:
+    """A row of the paper's library."""
     return next(iter(resolve("paper", task)[name]))
-
-
-# -- ours -------------------------------------------------------------------------------------------------------------
-
-
-def softlearning_default(shared: Specialists) -> Answer:
-    """SoftClassifier() or SoftRegressor(), as a user calls it."""
-    begin = time.process_time()
-    model = shared.default
-    combining = time.process_time() - begin
-    X, level_1 = shared.part.X_test, model.record_.team.members.keys() - set(model.record_.library.level(2).names)
-    prediction = model.predict_proba(X) if shared.part.task == "classification" else model.predict(X)[:, None]
-    used = shared.default_crossed.library[list(level_1)]
-    spent = shared.library_seconds(shared.default_crossed.library) + combining + refit_seconds(shared, used)
-    return Answer(prediction, spent, test_seconds(shared, used), model.weights_.to_dict(), settings_note(shared.part))
 
 
 # -- one specialist, or one model of its own --------------------------------------------------------------------------
 
 
 def member(shared: Specialists, name: str | dict[str, str]) -> Answer:
-    """One specialist by itself: a name, or one for each task."""
-    name = name if isinstance(name, str) else name[shared.part.task]
-    row = next(iter(every_row(shared.part.task)[name]))
-    _, left_out = admitted(Library((row,)), shared.data.rows)
-    if left_out:
-        raise LeftOut(left_out[name])
-    fitted = shared.fits.of(row)
-    if fitted.error:
-        raise RuntimeError(fitted.error)
+    """One specialist by itself: a name, or one for each task. Its seconds of prediction are those per held-out row."""
+    name, model, part = name if isinstance(name, str) else name[shared.part.task], shared.everybody, shared.part
+    line = model.leaderboard_.set_index("specialist").loc[name]
+    if name in set(model.failures_["specialist"]):
+        raise RuntimeError(line["status"])
+    if name not in model.specialists_:
+        raise LeftOut(line["status"])
     notes = {"catboost": settings_note, "catboost_coarse": settings_note, "hist_gradient_boosting": bins_note}
-    note = notes[name](shared.part) if name in notes else ""
-    return Answer(fitted.test, fitted.refit_seconds, fitted.test_seconds, note=note)
+    prediction = shared.predictions_of_everybody[:, list(model.specialists_).index(name)]
+    predicting = line["predict_seconds"] * len(part.y_test) / len(part.y)
+    note = notes[name](part) if name in notes else ""
+    return Answer(prediction, refit_seconds(model, [name]), predicting, note=note)
 
 
 def alone(shared: Specialists, make: Callable[[Part], BaseEstimator], note=lambda part: "") -> Answer:
@@ -194,7 +174,7 @@ def random_forest(part: Part) -> BaseEstimator:
 
 def gradient_boosting(part: Part) -> BaseEstimator:
     kind = HistGradientBoostingClassifier if part.task == "classification" else HistGradientBoostingRegressor
-    bins = histogram_bins(part.X.shape[1], part.classes)
+    bins = library_settings("hist_gradient_boosting", part)["max_bins"]
     return kind(
         max_iter=200, max_depth=6, learning_rate=0.1, max_bins=bins, early_stopping=False, random_state=part.seed
     )
@@ -275,8 +255,7 @@ BEST_OF_3 = ("Logistic/Ridge", "Random Forest", "Gradient Boosting")
 
 def specialist_rows(task: str) -> tuple[Method, ...]:
     """Every member of both libraries as a method of its own: they cost nothing beside the combiners."""
-    default = resolve("default", task).level(1).names
-    names = dict.fromkeys((*resolve("paper", task).names, *default))
+    names = dict.fromkeys((*rows_of("paper", task).names, *rows_of("default", task).level(1).names))
     return tuple(Method(f"specialist {name}", "specialist", partial(member, name=name)) for name in names)
 
 

@@ -30,8 +30,7 @@ from softlearning.data.schema import infer_schema
 from softlearning.data.validation import validate
 from softlearning.data.views import fit_view
 from softlearning.estimators import SoftClassifier, SoftRegressor
-from softlearning.method.ensemble import Seen
-from softlearning.method.fitting import dense_if_needed, predict_tensor
+from softlearning_bench.shared import fold_seconds, refit_seconds
 
 SETS = {"breast_cancer": load_breast_cancer, "digits": load_digits, "diabetes": load_diabetes}
 
@@ -54,22 +53,16 @@ def fit_cost(name: str) -> list[dict]:
     for cores in (1, 2):
         model = kind("paper", n_jobs=cores)
         whole = seconds(partial(model.fit, X, y))
-        board = model.leaderboard_
-        own = float(
-            board["fit_seconds"].sum() + board["predict_seconds"].sum() + sum(model.record_.team.seconds.values())
-        )
+        own = fold_seconds(model) + refit_seconds(model)
         rows.append(line(f"fit, {cores} core(s)", name, whole, own / cores))
     return [*rows, predict_cost(name, model, X)]
 
 
 def predict_cost(name: str, model, X) -> dict:
-    """Prediction beside the weighted specialists' own, on views that are made already."""
-    whole = seconds(lambda: model._tensor(X), 15)
-    team, seen = model.record_.team, Seen(model.record_.team, validate(model._schema, X))
-    members = [(team.rows[n], team.members[n][0]) for n in model.record_.support()]
-    tables = [dense_if_needed(seen._view(m.view), row) for row, m in members]
-    own = lambda: [predict_tensor(m.model, X, team.classes) for (_, m), X in zip(members, tables)]
-    return line("predict", name, whole, seconds(own, 15))
+    """Prediction beside what the weighted specialists took for the same rows in the folds, on views made already."""
+    whole = seconds(lambda: model.specialist_predictions(X), 15)
+    board = model.leaderboard_
+    return line("predict", name, whole, float(board.loc[board["weight"] > 0, "predict_seconds"].sum()))
 
 
 def line(what: str, where: str, whole: float, own: float) -> dict:
@@ -104,8 +97,8 @@ def preparation_cost() -> list[dict]:
     ]
     prepared = seconds(lambda: (infer_schema(X), validate(schema, X))) + seconds(views)
     one = X.iloc[:1]
-    gate = seconds(lambda: validate(model._schema, one), 30)
-    views_of_one = validate(model._schema, one)
+    gate = seconds(lambda: validate(model.record_.data.schema, one), 30)
+    views_of_one = validate(model.record_.data.schema, one)
     for view in model.record_.team.views.values():
         gate += 0.0 if view is None else seconds(partial(view.transform, views_of_one), 30)
     return [

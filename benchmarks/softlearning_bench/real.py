@@ -70,8 +70,8 @@ def data_folder(given: Path | None = None) -> Path:
 def real_tables(folder: Path, names: Sequence[str] | None = None, part: str | None = None) -> list[RealTable]:
     """The tables of the index, small ones first; only those of these names and of this part, when given."""
     index = pd.read_csv(folder / "index.csv").sort_values(["rows", "name"])
-    lines = index[["name", "task", "part", "rows"]].itertuples(index=False, name=None)
-    tables = [RealTable(*line, path=folder / f"{line[0]}.parquet") for line in lines]
+    lines = zip(index["name"], index["task"], index["part"], index["rows"])
+    tables = [RealTable(name, task, of, rows, folder / f"{name}.parquet") for name, task, of, rows in lines]
     known = {table.name for table in tables}
     for name in names or ():
         if name not in known:

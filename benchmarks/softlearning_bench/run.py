@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import json
 import os
-import resource
+import sys
 import threading
 import time
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from multiprocessing import get_context, parent_process
+from multiprocessing import get_all_start_methods, get_context, parent_process
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any
@@ -29,7 +29,7 @@ from softlearning_bench.external import TIME_LIMIT, external_method
 from softlearning_bench.methods import LeftOut, Method, methods_for
 from softlearning_bench.results import append, finished
 from softlearning_bench.scoring import scores
-from softlearning_bench.shared import FOLDS, Specialists, cell_name, outer_fold
+from softlearning_bench.shared import FOLDS, Specialists, all_cores, cell_name, outer_fold
 
 SEED = 42
 
@@ -82,7 +82,7 @@ def run_suite(
     todo = list(missing_jobs(rows, methods, range(SEED, SEED + (seeds or 1)), path, foreign, fits))
     if longest_first:
         todo.sort(key=expected_cost, reverse=True)
-    run_jobs(todo, path, jobs or len(os.sched_getaffinity(0)))
+    run_jobs(todo, path, jobs or all_cores())
     return path
 
 
@@ -126,8 +126,9 @@ class Running:
 
 def run_jobs(todo: list[Job], path: Path, workers: int) -> None:
     """Keep so many processes busy; write every line as it comes."""
-    processes = get_context("forkserver")
-    processes.set_forkserver_preload(["softlearning_bench.run"])
+    processes: Any = get_context("forkserver" if "forkserver" in get_all_start_methods() else "spawn")
+    if processes.get_start_method() == "forkserver":
+        processes.set_forkserver_preload(["softlearning_bench.run"])
     waiting = list(todo)
     running: dict[Any, Running] = {}
     ended = 0
@@ -200,7 +201,7 @@ def lines(job: Job) -> Iterator[dict[str, object]]:
     try:
         name = cell_name(job.dataset, job.fold, job.seed)
         part = outer_fold(row, row.table(), job.fold, job.seed)
-        shared = Specialists(part, name, job.fits and job.fits / name)
+        shared = Specialists(part, job.fits and job.fits / name)
     except Absent as reason:
         yield from (line_of(job, method.name, "absent", str(reason)) for method in wanted)
         return
@@ -224,12 +225,20 @@ def one_line(job: Job, row: Dataset, method: Method, shared: Specialists) -> dic
 
 
 def line_of(job: Job, method: str, status: str, reason: str) -> dict[str, object]:
-    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
     key = {"dataset": job.dataset, "method": method, "fold": job.fold, "seed": job.seed}
-    return key | {"status": status, "reason": reason, "peak_memory": memory, "versions": version_line()}
+    return key | {"status": status, "reason": reason, "peak_memory": peak_memory(), "versions": version_line()}
 
 
 @cache
 def version_line() -> str:
     """The versions of one results line, as one text."""
     return "; ".join(f"{name} {found}" for name, found in versions().items())
+
+
+def peak_memory() -> int | str:
+    """Most megabytes of this process so far; empty where the system does not tell."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return ""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // (2**20 if sys.platform == "darwin" else 1024)

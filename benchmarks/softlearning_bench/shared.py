@@ -1,8 +1,17 @@
-"""One outer fold of a dataset, and the specialists fitted on it once for every method that reads them."""
+"""One outer fold of a dataset, and the estimators fitted on it.
+
+Every model is made by `fit` of SoftClassifier or SoftRegressor. They share one checkpoint folder, so that a specialist
+is fitted once on each inner fold for all models that have it, and a run that was killed goes on where it was.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import os
+import shutil
+import tempfile
+import time
+import weakref
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -11,28 +20,27 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import KFold, StratifiedKFold
 
-from softlearning.estimators import SoftClassifier, SoftRegressor
-from softlearning.library import Library, resolve
-from softlearning.method.crossfit import CrossFit, calibrated
-from softlearning.method.folds import make_folds
+from softlearning import SoftClassifier, SoftRegressor
+from softlearning.library import Library, every_row, resolve
 from softlearning_bench.datasets import Dataset
-from softlearning_bench.fits import HERE, Cell, Fits, Fitted
 from softlearning_bench.generators import Table
 
 Array = NDArray[np.float64]
 FOLDS = 5
 ESTIMATORS: dict[str, Any] = {"classification": SoftClassifier, "regression": SoftRegressor}
+LIBRARIES: dict[str, Any] = {"paper": "paper", "default": "default"}  # what `library=` is given
+EQUAL = {"rule": "uniform", "loss": "squared"}  # every specialist has weight, so that all are fitted on all rows
 
 
 @dataclass(frozen=True)
 class Part:
-    """What a method may learn from, and what it is judged on."""
+    """What a method may learn from, and what it is judged on; X is an array or a frame."""
 
     task: str
     classes: int
-    X: Array
+    X: Any
     y: NDArray[Any]
-    X_test: Array
+    X_test: Any
     y_test: NDArray[Any]
     seed: int
 
@@ -51,67 +59,76 @@ def cell_name(dataset: str, fold: int, seed: int) -> str:
     return f"{dataset}-{seed}-{fold}"
 
 
-def cell_of(part: Part, name: str) -> Cell:
-    """The part as the estimators see it: admitted, with the inner folds of the defaults."""
-    model = ESTIMATORS[part.task](random_state=part.seed)
-    data = model._admit_training(part.X, part.y, None)
-    splits = make_folds(None, data.y, stratify=part.task == "classification", seed=data.seed)
-    truth = np.eye(data.classes)[part.y_test] if part.task == "classification" else part.y_test[:, None]
-    return Cell(name, data, splits, model._admit(part.X_test), truth)
+def rows_of(name: str, task: str) -> Library:
+    """The rows of a library of the benchmark, "paper" or "default"."""
+    return resolve(LIBRARIES[name], task)
 
 
 class Specialists:
-    """The paper's library and the default one on one Part, each specialist fitted once, when it is first asked for.
+    """The models of one Part, each fitted when it is first asked for."""
 
-    Probabilities are as the specialists give them; temperatures are kept apart, so that methods with and without
-    calibration read the same fits.
-    """
-
-    def __init__(self, part: Part, name: str = "", folder: Path | None = None):
+    def __init__(self, part: Part, folder: Path | None = None):
         self.part = part
-        self.fits = Fits(cell_of(part, name), folder)
-        self.data = self.fits.cell.data
+        self.folder = folder or Path(tempfile.mkdtemp())
+        if folder is None:
+            weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
+        self._models: dict[str, Any] = {}
+
+    def model(self, **settings: Any):
+        """The estimator with these settings and else its defaults, fitted on the training rows."""
+        key = repr(sorted(settings.items()))
+        if key not in self._models:
+            options = {"library": LIBRARIES["default"], "random_state": self.part.seed, "checkpoint": self.folder}
+            self._models[key] = ESTIMATORS[self.part.task](**options | settings).fit(self.part.X, self.part.y)
+        return self._models[key]
+
+    def equal(self, library: Any, calibrate: bool = False):
+        """All specialists of a library with equal weight, as they are or calibrated."""
+        calibration = {"calibrate": calibrate} if self.part.task == "classification" else {}
+        return self.model(library=library, **EQUAL, **calibration)
+
+    def paper(self, rule: str, calibrate: bool = False):
+        """The paper's library under a rule: another combination of the same fits."""
+        every = self.equal(LIBRARIES["paper"], calibrate)
+        return every if rule == "uniform" else every.recombine(rule=rule, X=self.part.X, y=self.part.y)
 
     @cached_property
-    def crossed(self) -> CrossFit:
-        """Out-of-fold predictions of the paper's library, without temperatures."""
-        return self.fits.cross_fit(resolve("paper", self.part.task))
+    def everybody(self):
+        """Every specialist of level 1 of the paper's library and of the default, each as it is by itself."""
+        libraries = (rows_of(name, self.part.task).level(1).names for name in LIBRARIES)
+        names = list(dict.fromkeys(name for library in libraries for name in library))
+        return self.equal(every_row(self.part.task)[names])
 
     @cached_property
-    def default_crossed(self) -> CrossFit:
-        """The same of level 1 of the default library."""
-        return self.fits.cross_fit(resolve("default", self.part.task))
+    def predictions_of_everybody(self) -> Array:
+        """(m, K, C) on the test rows, in the order of `everybody.specialists_`."""
+        return self.everybody.specialist_predictions(self.part.X_test)
 
-    @cached_property
-    def calibrated(self) -> CrossFit:
-        return self.with_temperatures(self.crossed)
+    def predict(self, model: Any) -> tuple[Array, float]:
+        """Predictions (m, C) of a fitted model on the test rows, and the CPU seconds that they took."""
+        begin = time.process_time()
+        P = model.predict_proba(self.part.X_test) if self.part.classes > 1 else model.predict(self.part.X_test)
+        return P.reshape(len(P), -1), time.process_time() - begin
 
-    def with_temperatures(self, crossed: CrossFit) -> CrossFit:
-        """The same out-of-fold predictions, each specialist with its temperature."""
-        if self.part.task == "regression":
-            return crossed
-        oof, temperature = calibrated(crossed.oof, crossed.predicted, self.data)
-        return replace(crossed, oof=oof, temperature=temperature)
 
-    def fitted(self, crossed: CrossFit) -> list[Fitted]:
-        return [self.fits.of(row) for row in crossed.library]
+def all_cores() -> int:
+    """The cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
-    @cached_property
-    def tested(self) -> Array:
-        """Predictions (m, K, C) of the paper's library on the test rows."""
-        return np.stack([fitted.test for fitted in self.fitted(self.crossed)], axis=1)
 
-    @cached_property
-    def default(self):
-        """The estimator with all its defaults, as `fit` would leave it, on top of what is fitted."""
-        model = ESTIMATORS[self.part.task](random_state=self.part.seed)
-        model._admit_training(self.part.X, self.part.y, None)
-        known = self.default_crossed
-        team = self.fits.team(known.library)
-        known = self.with_temperatures(known) if model._calibrates() else known
-        library = resolve(model.library, self.part.task)
-        return model._learn(library, self.data, known.splits, HERE, known=known, team=team)
+def fold_seconds(model: Any) -> float:
+    """Seconds of fitting and predicting in all folds, by all specialists of a model."""
+    return float(model.leaderboard_[["fit_seconds", "predict_seconds"]].to_numpy(dtype=float, na_value=0.0).sum())
 
-    def library_seconds(self, library: Library) -> float:
-        """Fitting and predicting in all folds, by all specialists of level 1."""
-        return sum(self.fits.of(row).folds_seconds for row in library.level(1))
+
+def refit_seconds(model: Any, names: Any = None) -> float:
+    """Seconds of fitting these specialists, or those that the model needs, on all training rows."""
+    team = model.record_.team
+    return float(sum(team.seconds.get(name, 0.0) for name in (team.rows if names is None else names)))
+
+
+def combining_seconds(model: Any) -> float:
+    """CPU seconds of the model's own work when every specialist is fitted: weights, guard, what it says of itself."""
+    begin = time.process_time()
+    model.recombine()
+    return time.process_time() - begin

@@ -1,17 +1,15 @@
 """The study behind the defaults: which rows, which level 2, which calibration, which rule.
 
-    python -m softlearning_bench.study fit CACHE                 predictions of every specialist, kept on disk; resumes
-    python -m softlearning_bench.study evaluate CACHE RESULTS    every scheme of combination, from the cache in minutes
-    python -m softlearning_bench.study report RESULTS DOCS       tables and figures of the page, from the csv alone
+    python -m softlearning_bench.study run CACHE RESULTS       every scheme on every table; a second run goes on
+    python -m softlearning_bench.study report RESULTS DOCS     tables and figures of the page, from the csv alone
 
-`fit` leaves, for each table, seed and specialist, the out-of-fold and test predictions and the CPU seconds they took.
-The tables of the paper's suite are not fitted here: `softlearning bench run --fits CACHE` leaves the same records.
+A scheme is an estimator with some settings: it is fitted as a user fits it. The schemes of a table share a checkpoint
+in CACHE, so that each specialist is fitted once per fold. `softlearning bench run --fits CACHE` fills the same folders.
 """
 
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,42 +18,47 @@ import numpy as np
 import pandas as pd
 from sklearn.model_selection import RepeatedKFold, RepeatedStratifiedKFold, train_test_split
 
-from softlearning.data.schema import infer_schema
-from softlearning.data.validation import validate
-from softlearning.library import Library, every_row, named
-from softlearning.method.crossfit import Data, admitted
-from softlearning.method.folds import make_folds
+from softlearning.library import every_row
 from softlearning_bench.datasets import Absent, dataset
-from softlearning_bench.fits import Cell, Fits
-from softlearning_bench.shared import cell_name, cell_of, outer_fold
+from softlearning_bench.methods import answer_of, member, stacked
+from softlearning_bench.scoring import scores
+from softlearning_bench.shared import Part, Specialists, cell_name, outer_fold, rows_of
 from softlearning_bench.study_sets import SETS, StudySet
 
 TEST_SHARE = 0.2
 OTHER_FOLDS = ("3", "5", "10", "5x3")  # folds, or folds x repeats, that the study compares with the paper's rule
+RULES = ("simplex", "guarded", "greedy", "nnls", "uniform", "best")
 MODEL_SEED = 42  # folds and specialists; the seed of a cell draws and splits the table
 
 
-@dataclass(frozen=True)
-class StudyCell(Cell):
-    """A table of the study and the seed that drew or split it."""
-
-    of: StudySet
-    seed: int
+# -- the table of schemes ---------------------------------------------------------------------------------------------
 
 
-def folder_name(of: StudySet, seed: int, cv: str | None = None) -> str:
-    """Where the fits of a cell are kept."""
-    name = cell_name(of.name, seed, MODEL_SEED) if of.load is None else f"{of.name}-{seed}"
-    return name if cv is None else f"{name}-cv{cv}"
+def schemes(task: str) -> list[tuple[str, str, dict[str, Any]]]:
+    """(axis, name, settings) of every scheme: the default, and along each axis one thing changed."""
+    every, default, paper = every_row(task), rows_of("default", task), rows_of("paper", task)
+    stackers, more = default.level(2).names, [s.name for s in every.level(1) if s.name not in default]
+    table: list[tuple[str, str, dict[str, Any]]] = [("method", "default", {}), ("method", "paper", PAPER[task])]
+    table += [("library", "paper", {"library": paper + default.level(2)})]
+    table += [("library", "all", {"library": every.level(1) + default.level(2)})]
+    table += [("row", f"without {row}", {"library": default - [row]}) for row in default.level(1).names]
+    table += [("row", f"with {row}", {"library": default + every[row]}) for row in more]
+    table += [("rule", rule, {"rule": rule}) for rule in RULES]
+    table += [("refit", "average of folds", {"refit": False})]
+    table += [("level 2", "none", {"library": default.level(1)})]
+    table += [("level 2", s.name, {"library": default.level(1) + every[s.name]}) for s in every.level(2)]
+    table += [("level 2", f"without {name}", {"library": default - [name]}) for name in stackers]
+    table += [("folds", folds_name(cv), {"cv": splitter(cv, task)}) for cv in OTHER_FOLDS]
+    if task == "classification":
+        table += [("calibrate", "none", {"calibrate": False})]
+        table += [("loss", loss, {"loss": loss}) for loss in ("squared", "log")]
+    return table
 
 
-def open_cell(of: StudySet, seed: int, cv: str | None = None) -> StudyCell:
-    """A table, its test part, and folds of the training part: "10", "5x3" (three repeats) or None, the paper's rule."""
-    cell = suite_cell(of, seed) if of.load is None else drawn_cell(of, seed)
-    if cv is None:
-        return cell
-    splits = make_folds(splitter(cv, of.task), cell.data.y, stratify=of.task == "classification", seed=MODEL_SEED)
-    return replace(cell, name=folder_name(of, seed, cv), splits=splits)
+PAPER: dict[str, dict[str, Any]] = {
+    "classification": {"library": "paper", "rule": "slsqp", "loss": "squared", "calibrate": False, "refit": True},
+    "regression": {"library": "paper", "rule": "slsqp", "loss": "squared", "refit": True},
+}
 
 
 def splitter(cv: str, task: str) -> Any:
@@ -67,34 +70,101 @@ def splitter(cv: str, task: str) -> Any:
     return kind(n_splits=int(number), n_repeats=int(repeats), random_state=MODEL_SEED)
 
 
-def suite_cell(of: StudySet, seed: int) -> StudyCell:
-    """A table of the paper's suite is split as the benchmark does, and its seed is the outer fold."""
-    row = dataset(of.name)
-    part = outer_fold(row, row.table(download=False), seed, MODEL_SEED)
-    return StudyCell(**vars(cell_of(part, folder_name(of, seed))), of=of, seed=seed)
+def folds_name(cv: str) -> str:
+    number, _, repeats = cv.partition("x")
+    return f"{number} folds, {repeats} repeats" if repeats else f"{number} folds"
 
 
-def drawn_cell(of: StudySet, seed: int) -> StudyCell:
-    """Draw, split 80/20, understand the training part alone."""
-    assert of.load is not None
+# -- one table --------------------------------------------------------------------------------------------------------
+
+
+def folder_name(of: StudySet, seed: int) -> str:
+    """Where the fits of a cell are kept."""
+    return cell_name(of.name, seed, MODEL_SEED) if of.load is None else f"{of.name}-{seed}"
+
+
+def open_part(of: StudySet, seed: int) -> Part:
+    """A table and its test part; one of the paper's suite is split as the benchmark does, its seed the outer fold."""
+    if of.load is None:
+        row = dataset(of.name)
+        return outer_fold(row, row.table(download=False), seed, MODEL_SEED)
     X, y = of.load(seed)
     classes = None
     if of.task == "classification":
         y = np.unique(y, return_inverse=True)[1]
         classes = y if np.bincount(y).min() > 1 else None
     X, X_test, y, y_test = train_test_split(X, y, test_size=TEST_SHARE, random_state=seed, stratify=classes)
-    schema = infer_schema(X)
-    encode = np.eye(y.max() + 1).__getitem__ if of.task == "classification" else lambda y: np.asarray(y, float)[:, None]
-    data = Data(validate(schema, X), y, encode(y), None, schema, of.task, MODEL_SEED)
-    splits = make_folds(None, y, stratify=of.task == "classification", seed=MODEL_SEED)
-    return StudyCell(folder_name(of, seed), data, splits, validate(schema, X_test), encode(y_test), of, seed)
+    number = 1 if of.task == "regression" else int(y.max()) + 1
+    return Part(of.task, number, X, np.asarray(y), X_test, np.asarray(y_test), MODEL_SEED)
 
 
-def fit_cell(cell: Cell, folder: Path, library: Library) -> None:
-    """Every specialist of the library that the folder does not have yet."""
-    fits = Fits(cell, folder, bag=True)
-    for row in admitted(library, cell.data.rows)[0]:
-        fits.of(row)
+def evaluate_cell(shared: Specialists, axes: list[str] | None = None) -> tuple[list[dict], list[dict]]:
+    """Lines of the two tables: schemes along the named axes, or along all, and specialists by themselves."""
+    wanted = [(axis, name, s) for axis, name, s in schemes(shared.part.task) if axes is None or axis in axes]
+    lines = [{"axis": axis, "scheme": name} | run_scheme(shared, settings) for axis, name, settings in wanted]
+    alone, default = singles(shared), rows_of("default", shared.part.task).level(1)
+    peers = [stacking(shared, name) for name in ("default", "paper")]
+    peers += picks([line for line in alone if line["specialist"] in default])
+    return lines + [{"axis": "peer"} | line for line in peers], alone
+
+
+def stacking(shared: Specialists, name: str) -> dict[str, Any]:
+    """scikit-learn's stacking with the same specialists and folds."""
+    answer = stacked(shared, name)
+    where = {"scheme": f"scikit-learn stacking, {name} rows", "seconds": answer.fit_seconds}
+    return where | measures(shared, answer.prediction)
+
+
+def run_scheme(shared: Specialists, settings: dict[str, Any]) -> dict[str, Any]:
+    """The measures on the test part, the seconds of the whole fit, and who had weight."""
+    model = shared.model(**settings)
+    answer = answer_of(shared, model)
+    family = model.leaderboard_.set_index("specialist")["family"]
+    weights = model.weights_
+    return measures(shared, answer.prediction) | {
+        "cv_risk": model.cv_risk_,
+        "cv_optimised": model.certificate_["objective"],
+        "support": int((weights > 0).sum()),
+        "weight_2": float(weights[(family[weights.index] == "stacker").to_numpy()].sum()),
+        "seconds": answer.fit_seconds,
+        "test_seconds": answer.predict_seconds,
+    }
+
+
+def measures(shared: Specialists, prediction: np.ndarray) -> dict[str, float]:
+    """`loss` is the log loss or the RMSE, `score` the accuracy or R2."""
+    numbers = scores(prediction, shared.part.y_test, shared.part.task)
+    loss = numbers["rmse" if shared.part.task == "regression" else "log_loss"]
+    return {"loss": loss} | {name: numbers[name] for name in ("score", "brier", "auc")}
+
+
+def singles(shared: Specialists) -> list[dict[str, Any]]:
+    """Each specialist by itself: its measures, its cross-validated squared risk and its seconds."""
+    lines, board = [], shared.everybody.leaderboard_.set_index("specialist")
+    for name in shared.everybody.specialists_:
+        answer = member(shared, name)
+        spent = {"refit_seconds": answer.fit_seconds, "test_seconds": answer.predict_seconds}
+        spent["folds_seconds"] = float(board.loc[name, ["fit_seconds", "predict_seconds"]].sum())
+        risk = {"specialist": name, "cv_risk": board.loc[name, "cv_risk"]}
+        lines.append(risk | measures(shared, answer.prediction) | spent)
+    failed = shared.everybody.failures_.drop_duplicates("specialist")
+    return lines + [{"specialist": f.specialist, "error": f.error} for f in failed.itertuples()]
+
+
+def picks(alone: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The oracle's specialist (least loss on the test part) and that of cross-validation (least squared risk)."""
+    known = [line for line in alone if "loss" in line]
+    oracle, picked = min(known, key=lambda line: line["loss"]), min(known, key=lambda line: line["cv_risk"])
+    return [{**oracle, "scheme": "best with hindsight"}, {**picked, "scheme": "picked by cross-validation"}]
+
+
+def place(of: StudySet, seed: int, part: Part) -> dict[str, Any]:
+    """The columns that say which cell a line is about."""
+    size = {"rows": len(part.y), "columns": part.X.shape[1], "classes": part.classes}
+    return {"dataset": of.name, "seed": seed, "task": of.task, "kind": of.kind} | size
+
+
+# -- the commands -----------------------------------------------------------------------------------------------------
 
 
 @click.group()
@@ -104,36 +174,12 @@ def main() -> None:
 
 @main.command()
 @click.argument("cache", type=click.Path(path_type=Path))
-@click.option("--sets", default="", help="names, by comma; all by default")
-@click.option("--seeds", default=None, type=int, help="at most so many seeds a table")
-@click.option("--rows", "names", default="all", type=click.Choice(["all", "default"]), help="rows of level 1")
-@click.option("--cv", default=None, type=click.Choice(OTHER_FOLDS), help="folds; the paper's rule by default")
-def fit(cache: Path, sets: str, seeds: int | None, names: str, cv: str | None) -> None:
-    """Fit what the cache lacks."""
-    wanted = [s for s in SETS if not sets or s.name in sets.split(",")]
-    for of in (s for s in wanted if s.load or cv):
-        library = named("default", of.task).level(1) if names == "default" else every_row(of.task).level(1)
-        for seed in of.seeds[:seeds]:
-            begin = time.process_time()
-            try:
-                cell = open_cell(of, seed, cv)
-            except (OSError, Absent) as error:
-                click.echo(f"{of.name}: left out, its data are not here ({error})")
-                break
-            fit_cell(cell, cache / cell.name, library)
-            click.echo(f"{cell.name}: {time.process_time() - begin:.0f} CPU seconds")
-
-
-@main.command()
-@click.argument("cache", type=click.Path(path_type=Path, exists=True))
 @click.argument("results", type=click.Path(path_type=Path))
-@click.option("--sets", default="", help="names, by comma; all by default")
-@click.option("--axes", default="", help="by comma, what is varied: method, rule, row, ...; all by default")
-@click.option("--seeds", default=None, type=int, help="at most so many seeds a table")
-def evaluate(cache: Path, results: Path, sets: str, axes: str, seeds: int | None) -> None:
-    """Every scheme on every cell that is cached whole; cells that the results already have are kept as they are."""
-    from softlearning_bench.study_schemes import evaluate_cell
-
+@click.option("--sets", default="", help="Names, with commas; all by default.")
+@click.option("--axes", default="", help="With commas, what is varied: method, rule, row, ...; all by default.")
+@click.option("--seeds", default=None, type=int, help="At most so many seeds per table.")
+def run(cache: Path, results: Path, sets: str, axes: str, seeds: int | None) -> None:
+    """Every scheme on every cell that the results lack."""
     files = {name: results / f"study_{name}.csv" for name in ("schemes", "specialists")}
     tables = {name: pd.read_csv(path) if path.exists() else pd.DataFrame() for name, path in files.items()}
     for of, seed in [(s, seed) for s in SETS for seed in s.seeds[:seeds] if not sets or s.name in sets.split(",")]:
@@ -141,33 +187,17 @@ def evaluate(cache: Path, results: Path, sets: str, axes: str, seeds: int | None
         if len(known) and known.eval("dataset == @of.name and seed == @seed").any():
             continue
         begin = time.process_time()
-        cached = cached_whole(cache, of, seed)
-        if cached is None:
+        try:
+            part = open_part(of, seed)
+        except (OSError, Absent) as error:
+            click.echo(f"{of.name}: skipped, its data are not here ({error})")
             continue
-        schemes, singles = evaluate_cell(cached, axes.split(",") if axes else None)
-        schemes += lines_of_other_folds(cache, of, seed)
-        for name, lines in zip(files, (schemes, singles)):
-            tables[name] = pd.concat([tables[name], pd.DataFrame(lines)], ignore_index=True)
+        found = evaluate_cell(Specialists(part, cache / folder_name(of, seed)), axes.split(",") if axes else None)
+        for name, lines in zip(files, found):
+            fresh = pd.DataFrame([place(of, seed, part) | line for line in lines])
+            tables[name] = pd.concat([tables[name], fresh], ignore_index=True)
             tables[name].to_csv(files[name], index=False, float_format="%.6g")
-        click.echo(f"{cached.cell.name}: {time.process_time() - begin:.0f} CPU seconds")
-
-
-def cached_whole(cache: Path, of: StudySet, seed: int, cv: str | None = None):
-    """A cell with the predictions of all rows of the default, or None where the cache lacks some."""
-    from softlearning_bench.study_schemes import open_cached
-
-    folder = cache / folder_name(of, seed, cv)
-    if not (folder / "dummy.npz").exists():
-        return None  # before a table is drawn for nothing
-    cached = open_cached(open_cell(of, seed, cv), folder)
-    return cached if cached.has(named("default", of.task).level(1).names) else None
-
-
-def lines_of_other_folds(cache: Path, of: StudySet, seed: int) -> list[dict]:
-    from softlearning_bench.study_schemes import other_folds
-
-    found = {cv: cached_whole(cache, of, seed, cv) for cv in OTHER_FOLDS}
-    return [other_folds(cached, cv) for cv, cached in found.items() if cached is not None]
+        click.echo(f"{folder_name(of, seed)}: {time.process_time() - begin:.0f} CPU seconds")
 
 
 @main.command()

@@ -6,9 +6,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.linear_model import LogisticRegression, RidgeCV
 
 from softlearning import SoftClassifier, SoftRegressor
-from softlearning.library import classifiers, regressors
-from softlearning.method.fitting import fit_whole
-from softlearning_bench import shared as shared_module
 from softlearning_bench.datasets import dataset
 from softlearning_bench.methods import (
     METHODS,
@@ -18,6 +15,7 @@ from softlearning_bench.methods import (
     deep_network,
     fit_alone,
     gradient_boosting,
+    held_out,
     member,
     methods_for,
     neuro_symbolic,
@@ -30,18 +28,18 @@ from softlearning_bench.methods import (
     weighted,
 )
 from softlearning_bench.paper import METHODS as PAPER_METHODS
-from softlearning_bench.shared import Part, Specialists, outer_fold
+from softlearning_bench.shared import LIBRARIES, Part, Specialists, fold_seconds, outer_fold
 
 CHEAP = {
-    "classification": classifiers("paper")["logistic", "knn_5", "decision_tree", "naive_bayes", "spline_logistic"],
-    "regression": regressors("paper")["ridge", "lasso", "knn_5", "decision_tree", "spline_ridge"],
+    "classification": ["logistic", "knn_5", "decision_tree", "naive_bayes", "spline_logistic"],
+    "regression": ["ridge", "lasso", "knn_5", "decision_tree", "spline_ridge"],
 }
 
 
-@pytest.fixture
-def cheap_library(monkeypatch):
-    """The paper's library without its slow members: the sharing is the same."""
-    monkeypatch.setattr(shared_module, "resolve", lambda library, task: CHEAP[task])
+def use(monkeypatch, names):
+    """Both libraries are these few: the sharing is the same."""
+    for name in LIBRARIES:
+        monkeypatch.setitem(LIBRARIES, name, names)
 
 
 def specialists(name, fold=0):
@@ -50,79 +48,15 @@ def specialists(name, fold=0):
 
 
 @pytest.fixture
-def wine(cheap_library):
+def wine(monkeypatch):
+    use(monkeypatch, CHEAP["classification"])
     return specialists("A02_wine")
 
 
 @pytest.fixture
-def tiny(cheap_library):
+def tiny(monkeypatch):
+    use(monkeypatch, CHEAP["regression"])
     return specialists("C10_tiny_regression")
-
-
-def test_outer_folds_are_disjoint_stratified_and_cover_all_rows():
-    row = dataset("A02_wine")
-    table = row.table()
-    parts = [outer_fold(row, table, fold, seed=42) for fold in range(5)]
-    tested = np.vstack([part.X_test for part in parts])
-    assert_array_equal(np.unique(tested, axis=0), np.unique(table[0], axis=0))
-    shares = [np.bincount(part.y_test) / len(part.y_test) for part in parts]
-    assert np.ptp(shares, axis=0).max() < 0.05
-
-
-def test_another_seed_shuffles_otherwise():
-    row = dataset("C10_tiny_regression")
-    assert not np.array_equal(outer_fold(row, row.table(), 0, 42).y_test, outer_fold(row, row.table(), 0, 43).y_test)
-
-
-def test_soft_learning_of_the_paper_is_the_estimator_as_the_paper_has_it(wine):
-    part = wine.part
-    model = SoftClassifier(library=CHEAP["classification"], rule="slsqp", calibrate=False).fit(part.X, part.y)
-    answer = weighted(wine, rule="slsqp")
-    assert_allclose(answer.prediction, model.predict_proba(part.X_test), atol=1e-12)
-    assert_allclose([answer.weights[name] for name in model.weights_.index], model.weights_, atol=1e-9)
-
-
-def test_shared_calibration_is_the_estimators(wine):
-    part = wine.part
-    model = SoftClassifier(library=CHEAP["classification"], rule="simplex", calibrate=True).fit(part.X, part.y)
-    answer = weighted(wine, rule="simplex", calibrate=True)
-    assert_allclose(answer.prediction, model.predict_proba(part.X_test), atol=1e-12)
-
-
-@pytest.mark.parametrize(("name", "estimator"), [("A02_wine", SoftClassifier), ("C10_tiny_regression", SoftRegressor)])
-def test_our_default_on_shared_fits_is_what_fit_gives(cheap_library, monkeypatch, name, estimator):
-    monkeypatch.setattr("softlearning.estimators.resolve", lambda library, task: CHEAP[task])
-    shared = specialists(name)
-    model = estimator().fit(shared.part.X, shared.part.y)
-    assert_allclose(shared.default.weights_, model.weights_)
-    assert_array_equal(shared.default.predict(shared.part.X_test), model.predict(shared.part.X_test))
-
-
-def test_nothing_is_fitted_twice(cheap_library, monkeypatch):
-    fitted = []
-
-    def noted(work):
-        fitted.append((work.specialist.name, tuple(work.train)))
-        return fit_whole(work)
-
-    for module in ("fitting", "blend"):
-        monkeypatch.setattr(f"softlearning.{module}.fit_whole", noted)
-    shared = specialists("C10_tiny_regression")
-    for rule in ("slsqp", "simplex", "uniform", "best"):
-        weighted(shared, rule=rule)
-    member(shared, "ridge")
-    stacked(shared)
-    softlearning_default(shared)
-    assert len(fitted) == len(set(fitted)) == 5 * (5 + 1)
-
-
-def test_stacking_is_scikit_learns_on_the_same_predictions(wine):
-    part, names = wine.part, wine.crossed.library.names
-    P = wine.tested
-    ours = stacked(wine).prediction
-    final = LogisticRegression().fit(wine.crossed.oof.reshape(len(part.y), -1), part.y)
-    assert_allclose(ours, final.predict_proba(P.reshape(len(P), -1)))
-    assert len(names) * 3 == final.n_features_in_
 
 
 def test_of_two_classes_stacking_reads_the_second_like_scikit_learn():
@@ -130,29 +64,68 @@ def test_of_two_classes_stacking_reads_the_second_like_scikit_learn():
     assert_allclose(stacking_columns(P), [[0.8, 0.4]])
 
 
-def test_stacking_of_numbers_is_ridge_on_predictions(tiny):
-    P = tiny.tested
-    final = RidgeCV().fit(tiny.crossed.oof[:, :, 0], tiny.part.y)
-    assert_allclose(stacked(tiny).prediction[:, 0], final.predict(P[:, :, 0]))
-
-
-def test_a_combiner_pays_for_the_whole_library_and_a_member_for_itself(wine):
-    blend, one = weighted(wine, rule="best"), member(wine, "decision_tree")
-    assert blend.fit_seconds > wine.library_seconds(wine.crossed.library) > one.fit_seconds
-
-
-def test_a_specialist_above_its_limit_of_rows_is_left_out_with_the_reason():
-    X, y = np.random.default_rng(0).normal(size=(2_001, 1)), np.arange(2_001.0)
-    shared = Specialists(Part("regression", 1, X, y, X[:5], y[:5], 42))
-    with pytest.raises(LeftOut, match="2,000 rows"):
-        member(shared, "svr_rbf")
-
-
 def test_a_tree_stands_beside_the_columns():
     X, y = np.random.default_rng(0).normal(size=(50, 3)), np.arange(50) % 3
     wide = TreeBeside("classification").fit(X, y).transform(X)
     assert_array_equal(wide[:, :3], X)
     assert_allclose(wide[:, 3:].sum(axis=1), 1)
+
+
+def test_a_combiner_is_the_estimator_and_has_its_weights(wine):
+    part = wine.part
+    model = SoftClassifier(CHEAP["classification"], rule="simplex", loss="squared", random_state=42).fit(part.X, part.y)
+    answer = weighted(wine, rule="simplex", calibrate=True)
+    assert_allclose(answer.prediction, model.predict_proba(part.X_test), atol=1e-12)
+    assert_allclose([answer.weights[name] for name in model.weights_.index], model.weights_, atol=1e-9)
+
+
+def test_ours_is_the_estimator_with_its_defaults(tiny):
+    model = SoftRegressor(CHEAP["regression"]).fit(tiny.part.X, tiny.part.y)
+    assert_array_equal(softlearning_default(tiny).prediction[:, 0], model.predict(tiny.part.X_test))
+
+
+@pytest.mark.parametrize("name", ["A02_wine", "C10_tiny_regression"])
+def test_stacking_is_scikit_learns_final_model_on_the_same_predictions(monkeypatch, name):
+    use(monkeypatch, CHEAP[dataset(name).task])
+    shared = specialists(name)
+    part, model = shared.part, shared.paper("uniform")
+    P = model.specialist_predictions(part.X_test)
+    if part.task == "classification":
+        final = LogisticRegression().fit(held_out(model).reshape(len(part.y), -1), part.y)
+        expected = final.predict_proba(P.reshape(len(P), -1))
+    else:
+        expected = RidgeCV().fit(held_out(model)[:, :, 0], part.y).predict(P[:, :, 0])[:, None]
+    assert_allclose(stacked(shared).prediction, expected)
+
+
+def test_held_out_predictions_stand_in_the_order_of_the_specialists(wine):
+    """Each specialist's column of held-out predictions has the accuracy that its line of the leaderboard says."""
+    model = wine.paper("uniform")
+    board = model.leaderboard_.set_index("specialist")["cv_score"]
+    found = [(P.argmax(axis=1) == wine.part.y).mean() for P in held_out(model).transpose(1, 0, 2)]
+    assert_allclose(found, board[list(model.specialists_)])
+
+
+def test_a_combiner_pays_for_the_whole_library_and_a_member_for_itself(wine):
+    blend, one = weighted(wine, rule="best"), member(wine, "decision_tree")
+    assert blend.fit_seconds > fold_seconds(wine.paper("uniform")) > one.fit_seconds
+    every = weighted(wine, rule="best", refit_all=True)
+    assert sum(blend.weights.values()) == pytest.approx(1)
+    assert every.weights == blend.weights
+
+
+def test_a_member_is_the_specialist_by_itself(wine):
+    part = wine.part
+    model = SoftClassifier(["naive_bayes"], calibrate=False, random_state=42).fit(part.X, part.y)
+    assert_allclose(member(wine, "naive_bayes").prediction, model.predict_proba(part.X_test))
+
+
+def test_a_specialist_above_its_limit_of_rows_is_skipped_with_the_reason(monkeypatch):
+    use(monkeypatch, ["ridge", "svr_rbf"])
+    X, y = np.random.default_rng(0).normal(size=(2_001, 1)), np.arange(2_001.0)
+    shared = Specialists(Part("regression", 1, X, y, X[:5], y[:5], 42))
+    with pytest.raises(LeftOut, match="2,000 rows"):
+        member(shared, "svr_rbf")
 
 
 def part_of(rows, columns, classes):

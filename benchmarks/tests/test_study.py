@@ -5,16 +5,11 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
 from sklearn.datasets import load_iris, load_wine
-from sklearn.ensemble import StackingClassifier
-from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import RepeatedStratifiedKFold, StratifiedKFold, train_test_split
-from sklearn.naive_bayes import GaussianNB
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 from softlearning import SoftClassifier
-from softlearning.library import every_row
-from softlearning_bench.study import MODEL_SEED, cached_whole, fit_cell, open_cell
+from softlearning_bench.datasets import dataset
+from softlearning_bench.shared import LIBRARIES, Specialists, outer_fold
+from softlearning_bench.study import MODEL_SEED, evaluate_cell, open_part, run_scheme, schemes
 from softlearning_bench.study_report import (
     DEFAULT,
     PICKED,
@@ -27,10 +22,9 @@ from softlearning_bench.study_report import (
     scaling_table,
     unseen_table,
 )
-from softlearning_bench.study_schemes import Scheme, measures, open_cached, run_scheme, sklearn_stacking
 from softlearning_bench.study_sets import SETS, StudySet
 
-ROWS = ("logistic", "naive_bayes", "dummy")
+ROWS = ["logistic", "naive_bayes", "dummy", "log_pool"]
 
 
 def iris(seed):
@@ -40,71 +34,53 @@ def iris(seed):
 IRIS = StudySet("iris", "classification", iris, (0,))
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("study") / "iris-0"
-    fit_cell(open_cell(IRIS, 0), folder, every_row("classification")[ROWS])
-    return folder
-
-
 @pytest.fixture
-def cached(folder):
-    return open_cached(open_cell(IRIS, 0), folder)
+def shared(monkeypatch):
+    """Iris, with a default of three specialists and a stacker."""
+    monkeypatch.setitem(LIBRARIES, "default", ROWS)
+    monkeypatch.setitem(LIBRARIES, "paper", ROWS[:2])
+    return Specialists(open_part(IRIS, 0))
 
 
-@pytest.fixture(scope="module")
-def parts():
-    X, y = iris(0)
-    return train_test_split(X, y, test_size=0.2, random_state=0, stratify=y)
+def test_a_part_of_the_study_is_split_by_the_seed_and_keeps_every_class():
+    part = open_part(IRIS, 0)
+    assert (len(part.y), len(part.y_test), part.classes) == (120, 30, 3)
+    assert np.bincount(part.y_test).tolist() == [10, 10, 10]
+    assert not np.array_equal(open_part(IRIS, 1).X_test, part.X_test)
 
 
-def test_a_cell_that_is_whole_is_not_fitted_again(folder):
-    before = {path.name: path.stat().st_mtime_ns for path in folder.iterdir()}
-    fit_cell(open_cell(IRIS, 0), folder, every_row("classification")[ROWS])
-    assert {path.name: path.stat().st_mtime_ns for path in folder.iterdir()} == before
-    assert set(before) == {f"{row}.npz" for row in ROWS}
+def test_a_table_of_the_suite_is_split_as_the_benchmark_does():
+    of = next(s for s in SETS if s.name == "C10_tiny_regression")
+    row = dataset(of.name)
+    np.testing.assert_array_equal(open_part(of, 3).y_test, outer_fold(row, row.table(), 3, MODEL_SEED).y_test)
 
 
-def test_predictions_of_another_draw_are_refused(folder):
-    with pytest.raises(ValueError, match="another draw"):
-        open_cached(open_cell(IRIS, 1), folder)
+def test_a_scheme_is_the_estimator_with_its_settings(shared):
+    part = shared.part
+    line = run_scheme(shared, {"rule": "simplex", "loss": "squared"})
+    model = SoftClassifier(ROWS, rule="simplex", loss="squared", random_state=MODEL_SEED).fit(part.X, part.y)
+    P = model.predict_proba(part.X_test)
+    assert line["loss"] == pytest.approx(-np.log(P[np.arange(30), part.y_test]).mean())
+    assert line["cv_risk"] == pytest.approx(model.cv_risk_)
+    assert line["support"] == (model.weights_ > 0).sum()
+    assert line["weight_2"] == pytest.approx(model.weights_["log_pool"])
 
 
-@pytest.mark.parametrize("cv", [None, "5x2"])
-def test_the_default_scheme_on_the_cache_is_the_estimator(cv, parts, tmp_path):
-    X, X_test, y, y_test = parts
-    cell = open_cell(IRIS, 0, cv)
-    fit_cell(cell, tmp_path, every_row("classification")[ROWS])
-    cached = open_cached(cell, tmp_path)
-    folds = cv and RepeatedStratifiedKFold(n_splits=5, n_repeats=2, random_state=MODEL_SEED)
-    model = SoftClassifier([*ROWS, "log_pool"], rule="guarded", cv=folds, random_state=MODEL_SEED).fit(X, y)
-    scheme = Scheme("s", ROWS, "shrunk_50", ("log_pool",), "all", "guarded", "log", guard=-np.inf)
-    line = run_scheme(cached, scheme)
-    ours = measures(model.predict_proba(X_test), np.eye(3)[y_test])
-    assert line["loss"] == pytest.approx(ours["loss"], rel=1e-6)
-    assert line["score"] == ours["score"]
-    assert line["cv_risk"] == pytest.approx(model.cv_risk_, rel=1e-6)
+def test_a_cell_has_a_line_per_scheme_its_peers_and_every_specialist(shared):
+    lines, alone = evaluate_cell(shared, axes=["rule", "level 2"])
+    table = pd.DataFrame(lines)
+    assert table["axis"].value_counts().to_dict() == {"level 2": 5, "rule": 6, "peer": 4}
+    assert table["loss"].between(0, 1).all()
+    assert {line["specialist"] for line in alone} == {"logistic", "naive_bayes", "dummy"}
+    best = table.set_index("scheme").loc["best with hindsight"]
+    assert best["loss"] == min(line["loss"] for line in alone)
 
 
-def test_stacking_on_the_cache_is_scikit_learns(cached, parts):
-    X, X_test, y, y_test = parts
-    logistic = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000, tol=1e-4))
-    members = [("logistic", logistic), ("naive_bayes", make_pipeline(StandardScaler(), GaussianNB()))]
-    folds = StratifiedKFold(5, shuffle=True, random_state=MODEL_SEED)
-    theirs = StackingClassifier(members, cv=folds).fit(X, y).predict_proba(X_test)
-    line = sklearn_stacking(cached, ("logistic", "naive_bayes"))
-    assert line["loss"] == pytest.approx(measures(theirs, np.eye(3)[y_test])["loss"], rel=1e-3)
-
-
-def test_a_failed_guard_takes_the_best_specialist(cached):
-    always = run_scheme(cached, Scheme("always", ROWS, guard=np.inf))
-    assert always["support"] == 1
-    assert always["loss"] == run_scheme(cached, Scheme("best", ROWS, rule="best"))["loss"]
-
-
-def test_measures_of_a_perfect_prediction():
-    target = np.eye(2)[[0, 1, 1]]
-    assert measures(target, target) == {"loss": 0.0, "score": 1.0, "brier": 0.0, "auc": 1.0}
+@pytest.mark.parametrize("task", ["classification", "regression"])
+def test_every_scheme_differs_from_the_others_by_name_and_settings(task):
+    table = schemes(task)
+    assert len({(axis, name) for axis, name, _ in table}) == len(table)
+    assert [name for _, name, settings in table if not settings] == ["default"]
 
 
 def test_every_table_of_the_study_has_a_name_of_its_own():
@@ -121,13 +97,13 @@ def test_a_column_of_a_table_makes_a_regression_of_the_others():
 def results():
     """Two tables of two seeds; the default has loss 1, stacking 1.1, the pick 0.9 on one table and 2 on the other."""
     lines = []
-    for dataset, picked in (("a", 0.9), ("b", 2.0)):
+    for name, picked in (("a", 0.9), ("b", 2.0)):
         for seed in (0, 1):
             losses = {("method", DEFAULT): 1.0, ("peer", STACKING): 1.1, ("peer", PICKED): picked}
             losses |= {("peer", "best with hindsight"): 0.9, ("method", "paper"): 2.0}
             for (axis, scheme), loss in losses.items():
                 seconds = 2.0 if scheme == "paper" else 1.0
-                where = {"dataset": dataset, "seed": seed, "task": "classification", "kind": "real", "rows": 2000}
+                where = {"dataset": name, "seed": seed, "task": "classification", "kind": "real", "rows": 2000}
                 lines.append({**where, "axis": axis, "scheme": scheme, "loss": loss, "score": 0.5, "seconds": seconds})
     return pd.DataFrame(lines)
 
@@ -172,11 +148,3 @@ def test_filling_a_page_replaces_what_was_there():
     assert "old" not in once
     assert "| 2.500 |" in once
     assert fill(once, tables) == once
-
-
-def test_a_cell_that_is_cached_in_part_or_not_at_all_is_passed_over(folder, monkeypatch):
-    assert cached_whole(folder.parent, IRIS, 0) is None  # three rows are not the whole default
-    assert cached_whole(folder.parent, IRIS, 1) is None
-    monkeypatch.setattr("softlearning_bench.study.named", lambda library, task: every_row(task)[ROWS])
-    assert cached_whole(folder.parent, IRIS, 0).names == sorted(ROWS, key=str)
-    assert cached_whole(folder.parent, IRIS, 0, cv="10") is None

@@ -57,9 +57,9 @@ class Target:
 
 def targets_of(model: Any, X: Any, scale: np.ndarray | None = None) -> tuple[dict[str, Target], np.ndarray]:
     """The blend and each member with weight as targets, and the rows divided by their scale."""
-    table = model._admit(X)
-    if not isinstance(table, np.ndarray):
+    if not isinstance(X, np.ndarray) or X.dtype.kind not in "biuf":
         raise TypeError("attacks move numbers: give the model, and this function, a numeric array")
+    table = X.astype(float)
     scale = np.nanstd(table, axis=0) if scale is None else np.asarray(scale, dtype=float)
     scale = np.where(scale > 0, scale, 1.0)
     team, names = model.record_.team, model.record_.support()
@@ -248,7 +248,7 @@ def _hop_skip_jump(
             from art.attacks.evasion import HopSkipJump
             from art.estimators.classification import BlackBoxClassifier
     except ImportError as error:
-        raise ImportError("the black-box attack needs ART: install softlearning[attack]") from error
+        raise ImportError("the black-box attack needs ART: install softlearning-bench[attack]") from error
     C = target.team.classes
     wrapped = BlackBoxClassifier(lambda rows: np.eye(C)[target.label(rows)], S.shape[1:], C)
     right = target.label(S) == truth

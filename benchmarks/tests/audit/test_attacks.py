@@ -138,7 +138,7 @@ def test_tables_that_are_not_numbers_are_refused(wine):
 def test_a_missing_toolbox_is_named(mostly_flat, wine, monkeypatch):
     monkeypatch.setitem(sys.modules, "art", None)
     monkeypatch.setitem(sys.modules, "art.attacks.evasion", None)
-    with pytest.raises(ImportError, match=r"softlearning\[attack\]"):
+    with pytest.raises(ImportError, match=r"softlearning-bench\[attack\]"):
         black_box_distances(mostly_flat, wine[1][:2], wine[3][:2])
 
 

@@ -12,9 +12,6 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.linear_model import LogisticRegression, RidgeCV
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from softlearning.uncertainty.temperature import apply_temperature, fit_temperature
-from softlearning.weights import solve_weights
-
 PENALTIES = np.logspace(-2, 4, 13)  # of a ridge regression whose target has variance 1
 
 
@@ -109,21 +106,6 @@ class LogisticStack(Pool):
     def _columns(self, L):
         first = 1 if self.outputs == 2 else 0  # of two classes one is enough
         return np.exp(L[:, :, first:]).reshape(len(L), -1)
-
-
-class SharpenedPool(Pool):
-    """The convex pool with log-loss weights and one temperature on the result: a blend that may be sharpened."""
-
-    def __init__(self, outputs=2):
-        self.outputs = outputs
-
-    def _learn(self, L, Y, weight):
-        P = softmax(L, axis=2)
-        self.weights_ = solve_weights(P, Y, loss="log", sample_weight=weight).weights
-        self.temperature_ = fit_temperature(np.einsum("nkc,k->nc", P, self.weights_), Y, weight)
-
-    def _pool(self, L):
-        return apply_temperature(np.einsum("nkc,k->nc", softmax(L, axis=2), self.weights_), self.temperature_)
 
 
 class SignedStack(RegressorMixin, BaseEstimator):

@@ -67,7 +67,7 @@ def _of(module: str, names: str) -> set[str]:
 
 OBJECTS = (
     _of("softlearning.library.learners", "CapCategories CodesToFrame PlattSVC ScaledTarget")
-    | _of("softlearning.library.stackers", "LogPool LogisticStack SharpenedPool SignedStack")
+    | _of("softlearning.library.stackers", "LogPool LogisticStack SignedStack")
     | _of("catboost.core", "CatBoostClassifier CatBoostRegressor")
     | _of("lightgbm.sklearn", "LGBMClassifier LGBMRegressor")
     | _of("lightgbm.basic", "Booster")
