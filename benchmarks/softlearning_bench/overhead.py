@@ -97,9 +97,9 @@ def preparation_cost() -> list[dict]:
     ]
     prepared = seconds(lambda: (infer_schema(X), validate(schema, X))) + seconds(views)
     one = X.iloc[:1]
-    gate = seconds(lambda: validate(model.record_.data.schema, one), 30)
-    views_of_one = validate(model.record_.data.schema, one)
-    for view in model.record_.team.views.values():
+    gate = seconds(lambda: validate(model.record_.training.schema, one), 30)
+    views_of_one = validate(model.record_.training.schema, one)
+    for view in model.record_.ensemble.views.values():
         gate += 0.0 if view is None else seconds(partial(view.transform, views_of_one), 30)
     return [
         {"what": "preparation in a fit", "where": "50,000 x 40 mixed", "seconds": prepared, "ratio": prepared / whole},

@@ -29,7 +29,7 @@ Array = NDArray[np.float64]
 FOLDS = 5
 ESTIMATORS: dict[str, Any] = {"classification": SoftClassifier, "regression": SoftRegressor}
 LIBRARIES: dict[str, Any] = {"paper": "paper", "default": "default"}  # what `library=` is given
-EQUAL = {"rule": "uniform", "loss": "squared"}  # every specialist has weight, so that all are fitted on all rows
+EQUAL = {"rule": "uniform", "loss": "squared", "refit": True}  # each has weight and is fitted on all rows
 
 
 @dataclass(frozen=True)
@@ -123,8 +123,8 @@ def fold_seconds(model: Any) -> float:
 
 def refit_seconds(model: Any, names: Any = None) -> float:
     """Seconds of fitting these specialists, or those that the model needs, on all training rows."""
-    team = model.record_.team
-    return float(sum(team.seconds.get(name, 0.0) for name in (team.rows if names is None else names)))
+    ensemble = model.record_.ensemble
+    return float(sum(ensemble.seconds.get(name, 0.0) for name in (ensemble.specialists if names is None else names)))
 
 
 def combining_seconds(model: Any) -> float:

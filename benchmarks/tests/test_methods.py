@@ -73,7 +73,9 @@ def test_a_tree_stands_beside_the_columns():
 
 def test_a_combiner_is_the_estimator_and_has_its_weights(wine):
     part = wine.part
-    model = SoftClassifier(CHEAP["classification"], rule="simplex", loss="squared", random_state=42).fit(part.X, part.y)
+    model = SoftClassifier(CHEAP["classification"], rule="simplex", loss="squared", refit=True, random_state=42).fit(
+        part.X, part.y
+    )
     answer = weighted(wine, rule="simplex", calibrate=True)
     assert_allclose(answer.prediction, model.predict_proba(part.X_test), atol=1e-12)
     assert_allclose([answer.weights[name] for name in model.weights_.index], model.weights_, atol=1e-9)
@@ -116,7 +118,7 @@ def test_a_combiner_pays_for_the_whole_library_and_a_member_for_itself(wine):
 
 def test_a_member_is_the_specialist_by_itself(wine):
     part = wine.part
-    model = SoftClassifier(["naive_bayes"], calibrate=False, random_state=42).fit(part.X, part.y)
+    model = SoftClassifier(["naive_bayes"], calibrate=False, refit=True, random_state=42).fit(part.X, part.y)
     assert_allclose(member(wine, "naive_bayes").prediction, model.predict_proba(part.X_test))
 
 

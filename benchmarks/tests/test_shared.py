@@ -43,19 +43,21 @@ def test_a_model_is_what_fit_gives_and_is_fitted_once(part):
 
 def test_a_specialist_that_a_folder_has_is_not_fitted_again(part, tmp_path):
     """What another model leaves in the folder is read, not written a second time."""
-    Specialists(part, tmp_path).model(library=ROWS, calibrate=False, rule="uniform")
+    Specialists(part, tmp_path).model(library=ROWS, calibrate=False, rule="uniform", refit=True)
     before = {path.name for path in tmp_path.glob("*.task")}
     assert len(before) == len(ROWS) * (5 + 1)
-    Specialists(part, tmp_path).model(library=ROWS, calibrate=True, rule="simplex")
+    Specialists(part, tmp_path).model(library=ROWS, calibrate=True, rule="simplex", refit=True)
     assert {path.name for path in tmp_path.glob("*.task")} == before
-    Specialists(part, tmp_path).model(library=[*ROWS, "decision_tree"], rule="uniform")
+    Specialists(part, tmp_path).model(library=[*ROWS, "decision_tree"], rule="uniform", refit=True)
     assert len(list(tmp_path.glob("*.task"))) == len(before) + 5 + 1
 
 
 def test_the_paper_under_a_rule_is_the_estimator_with_that_rule(part, monkeypatch):
     monkeypatch.setitem(LIBRARIES, "paper", ROWS)
     shared = Specialists(part)
-    ours = SoftClassifier(ROWS, rule="slsqp", loss="squared", calibrate=False, random_state=42).fit(part.X, part.y)
+    ours = SoftClassifier(ROWS, rule="slsqp", loss="squared", calibrate=False, refit=True, random_state=42).fit(
+        part.X, part.y
+    )
     assert_array_equal(shared.paper("slsqp").predict_proba(part.X_test), ours.predict_proba(part.X_test))
     assert len(shared.paper("uniform").specialists_) == len(ROWS)
 
@@ -69,7 +71,7 @@ def test_everybody_answers_for_itself(part, monkeypatch):
 
 
 def test_seconds_are_those_of_folds_refits_and_the_models_own_work(part):
-    model = Specialists(part).model(library=ROWS, rule="uniform")
+    model = Specialists(part).model(library=ROWS, rule="uniform", refit=True)
     board = model.leaderboard_.set_index("specialist")
     assert fold_seconds(model) == pytest.approx(board["fit_seconds"].sum() + board["predict_seconds"].sum())
     assert refit_seconds(model) == pytest.approx(sum(refit_seconds(model, [name]) for name in ROWS))

@@ -9,30 +9,32 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from softlearning.method.ensemble import Member, Team, predict_members
-from softlearning.method.fitting import LOG_FLOOR, predict_tensor, stacker_features
+from softlearning.method.ensemble import Ensemble, Member, predict_members
+from softlearning.method.fitting import LOG_FLOOR, coded, own_labels, stacker_features
 from softlearning.uncertainty.temperature import FLOOR
 from softlearning_bench.audit.cells import specialist_radius
-from softlearning_bench.audit.gradients import pull_back
+from softlearning_bench.audit.gradients import by_differences, pull_back
 from softlearning_bench.audit.robustness import Gradient, certified_radius, fgsm, pgd, theorem_condition
 
+PLAIN_VIEWS = ("raw", "native", "ordinal", "scaled")
 PARTS_FLOOR = 1e-12  # probabilities below are lifted before a logarithm
 
 
 class Target:
-    """What is attacked: some members of a fitted team with their weights, read on rows divided by `scale`."""
+    """What is attacked: some specialists of a fitted ensemble with their weights, read on rows divided by `scale`."""
 
-    def __init__(self, team: Team, names: Sequence[str], alpha: np.ndarray, scale: np.ndarray):
-        self.team, self.names, self.alpha, self.scale = team, list(names), alpha, scale
+    def __init__(self, ensemble: Ensemble, names: Sequence[str], alpha: np.ndarray, scale: np.ndarray):
+        self.ensemble, self.names, self.alpha, self.scale = ensemble, list(names), alpha, scale
 
     def tensor(self, S: np.ndarray) -> np.ndarray:
         """Predictions (n, K, C) on scaled rows."""
-        return predict_members(self.team, self.names, S * self.scale)
+        return predict_members(self.ensemble, self.names, S * self.scale)
 
     def probability(self, S: np.ndarray) -> np.ndarray:
         return np.einsum("nkc,k->nc", self.tensor(S), self.alpha)
@@ -48,7 +50,7 @@ class Target:
         u[rows, label] = -1 / np.maximum(f[rows, label], PARTS_FLOOR)
         total = np.zeros(S.shape)
         for name, weight in zip(self.names, self.alpha):
-            total += weight * member_slope(self.team, name, S * self.scale, u)
+            total += weight * member_slope(self.ensemble, name, S * self.scale, u)
         return total * self.scale
 
     def loss_slope(self, label: np.ndarray) -> Gradient:
@@ -62,19 +64,48 @@ def targets_of(model: Any, X: Any, scale: np.ndarray | None = None) -> tuple[dic
     table = X.astype(float)
     scale = np.nanstd(table, axis=0) if scale is None else np.asarray(scale, dtype=float)
     scale = np.where(scale > 0, scale, 1.0)
-    team, names = model.record_.team, model.record_.support()
+    ensemble, names = model.record_.ensemble, model.record_.support()
     alpha = model.weights_[names].to_numpy()
-    members = {name: Target(team, [name], np.ones(1), scale) for name in names}
-    return {"blend": Target(team, names, alpha, scale), **members}, table / scale
+    members = {name: Target(ensemble, [name], np.ones(1), scale) for name in names}
+    return {"blend": Target(ensemble, names, alpha, scale), **members}, table / scale
 
 
-def member_slope(team: Team, name: str, X: np.ndarray, u: np.ndarray) -> np.ndarray:
-    """Gradient of u . f_name in the raw columns, through temperature, model and view; (n, d)."""
-    members = team.members[name]
-    if team.classes > 1 and team.temperature[name] != 1.0:
-        P = np.mean([_predict(team, name, m, X) for m in members], axis=0)
-        u = through_temperature(P, team.temperature[name], u)
-    return sum(_model_slope(team, name, m, X, u) for m in members) / len(members)  # type: ignore[return-value]
+def member_slope(ensemble: Ensemble, name: str, X: np.ndarray, u: np.ndarray) -> np.ndarray:
+    """Gradient of u . f_name in the raw columns, through calibration, model and view; (n, d)."""
+    calibration = ensemble.calibration[name]
+    if calibration is not None:
+        P = uncalibrated(ensemble, name, X)
+        u = through_temperature(calibration.mixed(P), calibration.temperature, u) * (1 - calibration.prior_share)
+    if not all(plain_view(ensemble, member) for member in ensemble.members[name]):
+        return by_differences(Whole(ensemble, name), X, u)
+    return np.mean([_model_slope(ensemble, name, member, X, u) for member in ensemble.members[name]], axis=0)
+
+
+def uncalibrated(ensemble: Ensemble, name: str, X: np.ndarray) -> np.ndarray:
+    """(n, C) what a specialist says before its calibration."""
+    bare = replace(ensemble, calibration={**ensemble.calibration, name: None})
+    return predict_members(bare, [name], X)[:, 0]
+
+
+class Whole:
+    """A specialist with its views, as a model of the raw columns."""
+
+    def __init__(self, ensemble: Ensemble, name: str):
+        self.ensemble, self.name = ensemble, name
+
+    def predict_proba(self, X: np.ndarray) -> np.ndarray:
+        return uncalibrated(self.ensemble, self.name, X)
+
+
+def plain_view(ensemble: Ensemble, member: Member) -> bool:
+    """Whether the view has the columns of the table one by one, at most with indicators of missing values behind."""
+    view = view_of(ensemble, member)
+    return view is None or view.name in PLAIN_VIEWS
+
+
+def view_of(ensemble: Ensemble, member: Member) -> Any:
+    """The fitted view that a member reads; None for the table itself."""
+    return None if member.view is None else ensemble.views.get(member.view)
 
 
 def through_temperature(P: np.ndarray, T: float, u: np.ndarray) -> np.ndarray:
@@ -86,67 +117,67 @@ def through_temperature(P: np.ndarray, T: float, u: np.ndarray) -> np.ndarray:
     return np.where(P > FLOOR, by_log / np.maximum(P, FLOOR), 0.0)
 
 
-def _predict(team: Team, name: str, member: Member, X: np.ndarray) -> np.ndarray:
-    return predict_tensor(member.model, _read(team, name, member, X), team.classes)
-
-
-def _read(team: Team, name: str, member: Member, X: np.ndarray) -> np.ndarray:
+def _read(ensemble: Ensemble, name: str, member: Member, X: np.ndarray) -> np.ndarray:
     """The matrix that a member reads: its view of the table, beside the predictions of level 1 for a stacker."""
-    view = team.views.get(member.view)
+    view = view_of(ensemble, member)
     Z = X if view is None else view.transform(X)
-    if team.rows[name].level == 1:
+    if ensemble.specialists[name].level == 1:
         return Z
-    features = stacker_features(predict_members(team, team.reads[name], X))
-    return np.hstack([Z, features]) if member.view else features
+    features = stacker_features(predict_members(ensemble, ensemble.reads[name], X))
+    return features if member.view is None else np.hstack([Z, features])
 
 
-def _model_slope(team: Team, name: str, member: Member, X: np.ndarray, u: np.ndarray) -> np.ndarray:
+def _model_slope(ensemble: Ensemble, name: str, member: Member, X: np.ndarray, u: np.ndarray) -> np.ndarray:
     """Gradient in the raw columns of one fitted model."""
-    known = getattr(member.model, "classes_", None)
-    mine = u[:, np.asarray(known, dtype=int)] if team.classes > 1 and known is not None else u
-    slope = pull_back(member.model, _read(team, name, member, X), mine)
-    if team.rows[name].level == 1:
-        return through_view(team, member, slope, X.shape[1])
-    width = len(team.reads[name]) * team.classes
-    total = through_view(team, member, slope[:, :-width], X.shape[1]) if member.view else np.zeros(X.shape)
-    return total + _level_one_slope(team, name, X, slope[:, -width:])
+    row, known = ensemble.specialists[name], getattr(member.model, "classes_", None)
+    mine = u if known is None or ensemble.classes == 1 else u[:, coded(known, own_labels(row, ensemble.labels))]
+    slope = pull_back(member.model, _read(ensemble, name, member, X), mine)
+    if row.level == 1:
+        return through_view(ensemble, member, slope, X.shape[1])
+    width = len(ensemble.reads[name]) * ensemble.classes
+    total = np.zeros(X.shape)
+    if member.view is not None:
+        total = through_view(ensemble, member, slope[:, :-width], X.shape[1])
+    return total + _level_one_slope(ensemble, name, X, slope[:, -width:])
 
 
-def _level_one_slope(team: Team, name: str, X: np.ndarray, slope: np.ndarray) -> np.ndarray:
+def _level_one_slope(ensemble: Ensemble, name: str, X: np.ndarray, slope: np.ndarray) -> np.ndarray:
     """A stacker's slope in what it reads, carried on through the specialists of level 1."""
-    P = predict_members(team, team.reads[name], X)
+    P = predict_members(ensemble, ensemble.reads[name], X)
     slope = slope.reshape(P.shape)
-    if team.classes > 1:  # stackers read logarithms, cut below
+    if ensemble.classes > 1:  # stackers read logarithms, cut below
         slope = np.where(P > LOG_FLOOR, slope / np.maximum(P, LOG_FLOOR), 0.0)
-    return sum(member_slope(team, read, X, slope[:, k]) for k, read in enumerate(team.reads[name]))  # type: ignore[return-value]
+    return sum(member_slope(ensemble, read, X, slope[:, k]) for k, read in enumerate(ensemble.reads[name]))  # type: ignore[return-value]
 
 
-def column_unit(team: Team, member: Member, d: int) -> np.ndarray:
+def column_unit(ensemble: Ensemble, member: Member, d: int) -> np.ndarray:
     """The raw length of one step of each of the first d columns of a member's view."""
-    view = team.views.get(member.view)
+    view = view_of(ensemble, member)
     if view is None or view.unit is None or view.spread is None:
         return np.ones(d)
     return (view.unit * view.spread)[:d]
 
 
-def through_view(team: Team, member: Member, slope: np.ndarray, d: int) -> np.ndarray:
-    """From slopes in the view to slopes in the raw columns; indicators of gaps do not move."""
-    return slope[:, :d] / column_unit(team, member, d)
+def through_view(ensemble: Ensemble, member: Member, slope: np.ndarray, d: int) -> np.ndarray:
+    """From slopes in the view to slopes in the raw columns; indicators of missing values do not move."""
+    return slope[:, :d] / column_unit(ensemble, member, d)
 
 
 # -- certificates ----------------------------------------------------------------------------------------------------
 
 
-def member_radius(team: Team, name: str, X: np.ndarray, scale: np.ndarray, norm: str) -> np.ndarray:
+def member_radius(ensemble: Ensemble, name: str, X: np.ndarray, scale: np.ndarray, norm: str) -> np.ndarray:
     """Scaled distance within which a member does not move, (n,); 0 where nothing is known."""
-    if team.rows[name].level == 2:
-        read = [member_radius(team, one, X, scale, norm) for one in team.reads[name]]
-        return np.min(read, axis=0) if not team.members[name][0].view else np.zeros(len(X))
+    if ensemble.specialists[name].level == 2:
+        read = [member_radius(ensemble, one, X, scale, norm) for one in ensemble.reads[name]]
+        return np.min(read, axis=0) if ensemble.members[name][0].view is None else np.zeros(len(X))
+    if not all(plain_view(ensemble, member) for member in ensemble.members[name]):
+        return np.zeros(len(X))
     radius = np.full(len(X), np.inf)
-    for member in team.members[name]:
-        Z = _read(team, name, member, X)
-        unit = np.full(Z.shape[1], np.inf)  # indicators of gaps cannot be moved
-        unit[: X.shape[1]] = column_unit(team, member, X.shape[1]) / scale
+    for member in ensemble.members[name]:
+        Z = _read(ensemble, name, member, X)
+        unit = np.full(Z.shape[1], np.inf)  # indicators of missing values cannot be moved
+        unit[: X.shape[1]] = column_unit(ensemble, member, X.shape[1]) / scale
         found = specialist_radius(member.model, Z, unit, norm)
         radius = np.minimum(radius, 0.0 if found is None else found)
     return radius
@@ -160,7 +191,9 @@ def certify(model: Any, X: Any, *, norm: str = "linf", scale: np.ndarray | None 
     """
     targets, S = targets_of(model, X, scale)
     blend = targets["blend"]
-    radius = np.stack([member_radius(blend.team, n, S * blend.scale, blend.scale, norm) for n in blend.names], axis=1)
+    radius = np.stack(
+        [member_radius(blend.ensemble, n, S * blend.scale, blend.scale, norm) for n in blend.names], axis=1
+    )
     P, immune = blend.tensor(S), radius > 0
     condition = [theorem_condition(P[[i]], blend.alpha, immune[i])[0] for i in range(len(P))]
     return pd.DataFrame(
@@ -204,7 +237,7 @@ def attack_report(model: Any, X: Any, y: Any, *, epsilon: float = 0.1, scale: np
     lines = []
     for name, target in targets.items():
         score = lambda rows, target=target: float(np.mean(target.label(rows) == truth))
-        foreign = [score(moved[other]["pgd"]) for other in targets if other != name]
+        others = [score(moved[other]["pgd"]) for other in targets if other != name]
         lines.append(
             {
                 "target": name,
@@ -212,7 +245,7 @@ def attack_report(model: Any, X: Any, y: Any, *, epsilon: float = 0.1, scale: np
                 "mean_slope": float(np.abs(target.slope(S, truth)).sum(axis=1).mean()),
                 "clean": score(S),
                 **{m: score(rows) for m, rows in moved[name].items()},
-                "transfer": min(foreign),
+                "transfer": min(others),
             }
         )
     return pd.DataFrame(lines)
@@ -249,7 +282,7 @@ def _hop_skip_jump(
             from art.estimators.classification import BlackBoxClassifier
     except ImportError as error:
         raise ImportError("the black-box attack needs ART: install softlearning-bench[attack]") from error
-    C = target.team.classes
+    C = target.ensemble.classes
     wrapped = BlackBoxClassifier(lambda rows: np.eye(C)[target.label(rows)], S.shape[1:], C)
     right = target.label(S) == truth
     distance = np.zeros(len(S))

@@ -39,7 +39,7 @@ def wine():
 
 @pytest.fixture(scope="module")
 def smooth(wine):
-    return SoftClassifier(library=list(SMOOTH), rule="uniform").fit(wine[0], wine[2])
+    return SoftClassifier(library=list(SMOOTH), rule="uniform", refit=True).fit(wine[0], wine[2])
 
 
 @pytest.fixture(scope="module")
