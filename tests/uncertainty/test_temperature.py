@@ -100,8 +100,11 @@ def test_shrinking_stops_a_flawlessrecord_from_being_sharpened_without_bound():
     assert 0.3 < fit_temperature(P, target, shrink=20.0) < 1
 
 
-def test_shrinking_counts_rows_by_their_weight(rng):
+@pytest.mark.parametrize("scale", [1 / 40, 2.0, 1000.0])
+def test_shrinking_counts_rows_and_not_the_scale_of_their_weights(rng, scale):
     P = rng.dirichlet(np.ones(3), size=40)
     target = np.eye(3)[rng.integers(0, 3, size=40)]
-    twice = fit_temperature(np.vstack([P, P]), np.vstack([target, target]), shrink=20.0)
-    assert fit_temperature(P, target, np.full(40, 2.0), shrink=20.0) == pytest.approx(twice, rel=1e-9)
+    weight = np.append(rng.uniform(1, 2, 30), np.zeros(10))
+    plain = fit_temperature(P, target, weight, shrink=20.0)
+    assert fit_temperature(P, target, weight * scale, shrink=20.0) == pytest.approx(plain, rel=1e-9)
+    assert fit_temperature(P[:30], target[:30], weight[:30], shrink=20.0) == pytest.approx(plain, rel=1e-9)

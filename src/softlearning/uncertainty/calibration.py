@@ -6,8 +6,8 @@ The share e lifts probabilities of zero off the floor: a class that a fold never
 has, costs log(1 / (e prior)) instead of 34 nats, so a single such row no longer decides about the temperature. T > 1
 then softens what is overconfident, T < 1 sharpens what is underconfident.
 
-Both maximise the likelihood, penalised so that few rows say little: beside the rows there are `shrink` pseudo-rows that
-P explains as it is, half a row that only the prior explains (so e is never zero), and shrink / 2 (1 / T - 1)^2 nats.
+Both maximise the likelihood, penalised so that few rows say little: by shrink / 2 (1 / T - 1)^2 nats, by shrink / 10
+pseudo-rows that P explains as it is, and by a quarter of a row that only the prior explains, so e is never zero.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ from scipy.optimize import minimize
 
 from softlearning.uncertainty.temperature import SHARPNESS, Floats, apply_temperature, checked
 
+SHARE_PULL = 0.1  # pseudo-rows against the prior, per unit of shrink
+PRIOR_ROWS = 0.25  # pseudo-rows that only the prior explains
 SHARES = (1e-12, 0.5)  # bounds of e
 STARTS = ((1.0, 1e-3), (1.0, 1e-2), (1.0, 1e-1), (3.0, 1e-9))  # (T, e): zeros on the floor, or plain overconfidence
 
@@ -48,7 +50,7 @@ def fit_calibration(
     probabilities : (n, C), best predicted out of fold.
     target : (n, C) one-hot classes, or rows of probabilities.
     sample_weight : (n,) non-negative; only ratios matter.
-    shrink : how many rows the belief "the probabilities are right as they are" is worth.
+    shrink : strength of the penalty, in nats: sharpening to T = 1/2 costs half of it.
 
     Examples
     --------
@@ -95,6 +97,6 @@ def _penalised(
     by_beta = share @ (surplus * logs).sum(axis=1)
     by_e = beta * (share @ (surplus * (prior - P) / mix).sum(axis=1))
     pull = shrink / rows
-    cost = loss + pull * (0.5 * (beta - 1) ** 2 - np.log1p(-e)) - 0.5 / rows * np.log(e)
-    gradient = [beta * (by_beta + pull * (beta - 1)), e * (by_e + pull / (1 - e)) - 0.5 / rows]
+    cost = loss + pull * (0.5 * (beta - 1) ** 2 - SHARE_PULL * np.log1p(-e)) - PRIOR_ROWS / rows * np.log(e)
+    gradient = [beta * (by_beta + pull * (beta - 1)), e * (by_e + SHARE_PULL * pull / (1 - e)) - PRIOR_ROWS / rows]
     return float(cost), np.array(gradient)
