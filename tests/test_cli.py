@@ -1,6 +1,5 @@
 """The command as a newcomer meets it: what it says, what it writes, how it fails."""
 
-import csv
 import subprocess
 import sys
 
@@ -10,8 +9,6 @@ import pytest
 from click.testing import CliRunner
 
 from softlearning.cli import main
-from softlearning.data.outputs import FORMULA_STARTS, guarded, whole_file, write_csv
-from tests.report.payloads import PAYLOADS
 
 FEW = "logistic,naive_bayes"
 
@@ -102,40 +99,6 @@ def test_what_fails_is_one_sentence_without_a_traceback(run, flowers, tmp_path, 
     assert said in answer.output
     assert "Traceback" not in answer.output
     assert not (tmp_path / "model").exists()
-
-
-def test_a_half_written_file_is_not_left_behind(tmp_path):
-    (tmp_path / "page.html").write_text("old")
-    with pytest.raises(UnicodeEncodeError), whole_file(tmp_path / "page.html") as part:
-        part.write_text("half\ud800", encoding="utf-8")
-    assert (tmp_path / "page.html").read_text() == "old"
-    assert len(list(tmp_path.iterdir())) == 1
-
-
-@pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "\0=1", "＝1"])
-def test_no_string_in_a_csv_can_be_taken_for_a_formula(tmp_path, text):
-    write_csv(pd.DataFrame({text: [text, "plain"], "number": [-1.5, 2.0]}), tmp_path / "out.csv")
-    assert guarded(text) == "'" + text
-    back = pd.read_csv(tmp_path / "out.csv", keep_default_na=False)
-    assert back["number"].tolist() == [-1.5, 2.0]
-    assert all(str(cell).startswith("'") for cell in (back.columns[0], back.iloc[0, 0]))
-
-
-def test_150_hostile_texts_come_back_from_a_csv_as_they_were_behind_an_apostrophe(tmp_path):
-    texts = [start + text.replace("\ud800", "") for text in PAYLOADS for start in ("", "=", "@", "\t=", "-1+")]
-    write_csv(pd.DataFrame({"prediction": texts}), tmp_path / "out.csv")
-    with open(tmp_path / "out.csv", encoding="utf-8", newline="") as file:
-        cells = [row[0] for row in csv.reader(file)][1:]
-    assert cells == [guarded(text) for text in texts]
-    assert [cell.removeprefix("'") if cell not in texts else cell for cell in cells] == texts
-    assert not any(cell.startswith(FORMULA_STARTS) for cell in cells)
-
-
-def test_strings_that_are_no_formulas_are_written_as_they_are(tmp_path):
-    words = ["a", "1", "", " x", "a=b", "'quoted'", 'say "so"', "two\nlines", "a,b;c"]
-    write_csv(pd.DataFrame({"prediction": words}), tmp_path / "out.csv")
-    back = pd.read_csv(tmp_path / "out.csv", keep_default_na=False, dtype=str)
-    assert back["prediction"].tolist() == words
 
 
 def test_from_a_table_to_a_model_a_page_and_predictions(run, flowers, tmp_path):

@@ -173,14 +173,14 @@ def _size(path: Path) -> str:
 @click.pass_context
 def predict(context, model, table, out, coverage):
     """Predict the rows of TABLE: prediction, a probability a class or an interval, disagreement."""
-    from softlearning.data.outputs import write_csv
+    from softlearning.data.files import write_table
 
     _check_outputs(out)
     with plain_errors(context):
         fitted = _load(model)
         frame = _read(table)
         answers = fitted.predict_full(_known_columns(fitted, frame), coverage).table()
-        write_csv(answers, out)
+        write_table(answers, out)
         click.echo(f"{len(answers)} predictions: {out}")
 
 

@@ -1,87 +1,18 @@
-"""Files as they are: delimiter, encoding, decimal sign, quotes and header are found out, or the file is refused."""
+"""Files of every format: read whole or in chunks, or refused with the cause; written whole or not at all."""
 
+import csv
 import gzip
-import itertools
+import io
+import os
+import stat
 import sys
 
-import numpy as np
 import pandas as pd
 import pytest
 
-from softlearning.data.files import read_table
-
-TOWNS = ["Zürich", "Malmö", "São Paulo", "Besançon, Doubs", 'the "old" town', "Köln; Mitte"]
-FRAME = pd.DataFrame(
-    {
-        "town": TOWNS * 4,
-        "price": [1.5, -2.25, 1000.125, np.nan, 0.5, 7.0] * 4,
-        "rooms": [1, 2, 3, 4, 5, 6] * 4,
-        "sold": ["2024-01-31", "2024-02-01"] * 12,
-    }
-)
-
-
-def write(path, frame=FRAME, **options):
-    frame.to_csv(path, **{"index": False, **options})
-    return path
-
-
-@pytest.mark.parametrize(
-    ("sep", "encoding", "decimal"),
-    [
-        (sep, encoding, decimal)
-        for sep, encoding, decimal in itertools.product(
-            [",", ";", "\t", "|"], ["utf-8", "utf-8-sig", "cp1252", "utf-16", "utf-32"], [".", ","]
-        )
-        if sep != decimal
-    ],
-)
-def test_delimiter_encoding_and_decimal_sign_are_found_out(tmp_path, sep, encoding, decimal):
-    path = write(tmp_path / "t.csv", sep=sep, encoding=encoding, decimal=decimal)
-    pd.testing.assert_frame_equal(read_table(path), FRAME)
-
-
-@pytest.mark.parametrize("quoting", [0, 1, 2])
-@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
-def test_quotes_and_line_ends_do_not_matter(tmp_path, quoting, end):
-    path = write(tmp_path / "t.txt", quoting=quoting, lineterminator=end)
-    pd.testing.assert_frame_equal(read_table(path), FRAME)
-
-
-def test_compressed_text_is_read_whatever_its_ending(tmp_path):
-    text = FRAME.to_csv(index=False).encode()
-    for name in ("t.csv.gz", "t.csv"):
-        (tmp_path / name).write_bytes(gzip.compress(text))
-        pd.testing.assert_frame_equal(read_table(tmp_path / name), FRAME)
-
-
-TEXTS = {
-    "Excel's first line": ("sep=;\na;b\n1;2\n", {"a": [1], "b": [2]}),
-    "blank lines": ("\n\na,b\n\n1,2\n\n3,4\n\n", {"a": [1, 3], "b": [2, 4]}),
-    "blanks after delimiters": ("a, b\n1, x\n2, y\n", {"a": [1, 2], "b": ["x", "y"]}),
-    "blanks as delimiter": ("a   b  c\n1  2 3\n4    5   6\n", {"a": [1, 4], "b": [2, 5], "c": [3, 6]}),
-    "single quotes": ("a,b\n'x, y',1\n'z',2\n", {"a": ["x, y", "z"], "b": [1, 2]}),
-    "apostrophes are no quotes": ("a,b\nit's,1\nhe's,2\n", {"a": ["it's", "he's"], "b": [1, 2]}),
-    "line breaks in quotes": ('a,b\n"x\ny",1\nz,2\n', {"a": ["x\ny", "z"], "b": [1, 2]}),
-    "one column": ("a\n1\n2\n", {"a": [1, 2]}),
-    "no header": ("1,2.5\n3,4.5\n", {"x0": [1, 3], "x1": [2.5, 4.5]}),
-    "row names": ("a,b\nr1,1,2\nr2,3,4\n", {"row": ["r1", "r2"], "a": [1, 3], "b": [2, 4]}),
-    "a delimiter at the end": ("a;b;\n1;2;\n3;4;\n", {"a": [1, 3], "b": [2, 4]}),
-    "a name twice": ("a,a\n1,2\n", {"a": [1], "a.1": [2]}),
-    "thousands": ('a,b\n"1,200",x\n"15,000",y\n', {"a": [1200.0, 15000.0], "b": ["x", "y"]}),
-    "commas in words, semicolons between": ("a;b\nx, y;1\nz, w, v;2\n", {"a": ["x, y", "z, w, v"], "b": [1, 2]}),
-    "a date with colons": ("t|v\n10:30|1\n11:45|2\n", {"t": ["10:30", "11:45"], "v": [1, 2]}),
-    "no line end at the end": ("a,b\n1,2", {"a": [1], "b": [2]}),
-    "missing cells": ("a,b\n,x\n2,\n", {"a": [np.nan, 2], "b": ["x", None]}),
-}
-
-
-@pytest.mark.parametrize("name", TEXTS)
-def test_text_is_read_as_a_person_would(tmp_path, name):
-    text, expected = TEXTS[name]
-    path = tmp_path / "t.csv"
-    path.write_text(text)
-    pd.testing.assert_frame_equal(read_table(path), pd.DataFrame(expected))
+from softlearning.data.files import FORMULA_STARTS, guarded, read_chunks, read_table, whole_file, write_table
+from tests.data.test_delimited import FRAME
+from tests.report.payloads import PAYLOADS
 
 
 @pytest.mark.parametrize("ending", ["parquet", "pq", "feather", "arrow", "ipc"])
@@ -113,7 +44,11 @@ BROKEN = {
     "only a header": ("t.csv", b"a,b\n", r"header \(a, b\) but no rows"),
     "binary": ("t.csv", bytes(range(256)) * 8, "looks binary"),
     "a spreadsheet": ("t.csv", b"PK\x03\x04rest", "save the sheet as csv"),
-    "parquet called csv": ("t.csv", b"PAR1rest", r"\.parquet"),
+    "half of a parquet file": ("t.csv", b"PAR1rest", "not a readable parquet file"),
+    "a JSON document": ("t.json", b'[{"a": 1}]', r"one object per line, in a file that ends in \.jsonl"),
+    "a line that is not JSON": ("t.jsonl", b'{"a": 1}\n{"a": \n', "line 2 is not valid JSON"),
+    "a line that is not an object": ("t.jsonl", b"[1]\n", "line 1 is not an object"),
+    "a PDF": ("t.csv", b"%PDF-1.7", "a PDF, not a table"),
     "csv called parquet": ("t.parquet", b"a,b\n1,2\n", "not a readable parquet file"),
     "csv called feather": ("t.feather", b"a,b\n1,2\n", "not a readable feather file"),
     "csv called arrow": ("t.arrow", b"a,b\n1,2\n", "not a readable arrow file"),
@@ -132,8 +67,133 @@ def test_a_broken_file_is_refused_with_its_cause(tmp_path, name):
 
 
 def test_a_file_that_is_not_there_is_named_with_the_nearest(tmp_path):
-    write(tmp_path / "titanic.csv")
+    write_table(FRAME, tmp_path / "titanic.csv")
     with pytest.raises(ValueError, match=r"no file .*titanc\.csv; did you mean 'titanic.csv'"):
         read_table(tmp_path / "titanc.csv")
     with pytest.raises(ValueError, match="folder"):
         read_table(tmp_path)
+
+
+@pytest.mark.parametrize("ending", ["csv", "csv.gz", "csv.bz2", "txt", "parquet", "feather", "arrow", "jsonl"])
+def test_what_is_written_under_a_name_is_read_back_from_it(tmp_path, ending):
+    path = tmp_path / f"t.{ending}"
+    halves = [FRAME.iloc[:10], FRAME.iloc[10:]]
+    assert write_table(halves, path) == len(FRAME)
+    pd.testing.assert_frame_equal(read_table(path), FRAME)
+    pd.testing.assert_frame_equal(pd.concat(read_chunks(path, rows=5), ignore_index=True), FRAME)
+    assert os.listdir(tmp_path) == [path.name]
+
+
+@pytest.mark.parametrize("ending", ["xlsx", "json"])
+def test_a_format_that_is_not_written_is_refused(tmp_path, ending):
+    with pytest.raises(ValueError, match="csv, parquet, feather or jsonl"):
+        write_table(FRAME, tmp_path / f"t.{ending}")
+
+
+def test_json_lines_keep_zeros_and_missing_keys(tmp_path):
+    (tmp_path / "t.jsonl").write_text('{"zip": "08125", "n": 1}\n\n{"zip": "10001", "note": "x"}\n')
+    table = read_table(tmp_path / "t.jsonl")
+    assert table["zip"].tolist() == ["08125", "10001"]
+    assert table["n"].isna().tolist() == [False, True]
+
+
+def test_excel_is_read_or_the_remedy_is_named(tmp_path):
+    path = tmp_path / "t.xlsx"
+    try:
+        FRAME.to_excel(path, index=False)
+    except ImportError:
+        path.write_bytes(EMPTY_WORKBOOK)
+        with pytest.raises(ValueError, match=r"needs openpyxl: pip install openpyxl; or save the sheet as csv"):
+            read_table(path)
+    else:
+        pd.testing.assert_frame_equal(read_table(path), FRAME)
+
+
+EMPTY_WORKBOOK = b"PK\x05\x06" + bytes(18)  # a zip archive without members
+
+
+class Standard:
+    """Standard input of bytes."""
+
+    def __init__(self, content):
+        self.buffer = io.BytesIO(content)
+
+
+@pytest.mark.parametrize("ending", ["csv", "csv.gz", "parquet", "jsonl"])
+def test_a_hyphen_is_standard_input_in_any_format(tmp_path, monkeypatch, ending):
+    write_table(FRAME, tmp_path / f"t.{ending}")
+    monkeypatch.setattr(sys, "stdin", Standard((tmp_path / f"t.{ending}").read_bytes()))
+    pd.testing.assert_frame_equal(read_table("-"), FRAME)
+
+
+def test_a_hyphen_is_csv_on_standard_output(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert write_table(pd.DataFrame({"a": [1, 2], "b": ["x", "=y"]}), "-") == 2
+    assert capsys.readouterr().out == "a,b\n1,x\n2,'=y\n"
+    assert os.listdir(tmp_path) == []
+
+
+# --- whole files
+
+
+def write(path, text, **options):
+    with whole_file(path, **options) as part:
+        part.write_text(text)
+
+
+def test_a_link_stays_and_its_file_is_replaced(tmp_path):
+    (tmp_path / "target").write_text("old")
+    (tmp_path / "link").symlink_to("target")
+    write(tmp_path / "link", "new")
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "target").read_text() == "new"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="modes are a matter of POSIX systems")
+def test_a_private_file_is_for_its_owner_alone(tmp_path):
+    write(tmp_path / "private", "x", private=True)
+    write(tmp_path / "public", "x")
+    assert stat.S_IMODE((tmp_path / "private").stat().st_mode) == 0o600
+    assert stat.S_IMODE((tmp_path / "public").stat().st_mode) & 0o400
+
+
+def test_a_failure_leaves_the_old_file_and_nothing_else(tmp_path):
+    write(tmp_path / "a", "old")
+    with pytest.raises(TypeError):
+        write(tmp_path / "a", 3)
+    assert (tmp_path / "a").read_text() == "old"
+    assert [p.name for p in tmp_path.iterdir()] == ["a"]
+
+
+def test_a_half_written_file_is_not_left_behind(tmp_path):
+    (tmp_path / "page.html").write_text("old")
+    with pytest.raises(UnicodeEncodeError), whole_file(tmp_path / "page.html") as part:
+        part.write_text("half\ud800", encoding="utf-8")
+    assert (tmp_path / "page.html").read_text() == "old"
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+@pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "\0=1", "＝1"])
+def test_no_string_in_a_csv_can_be_taken_for_a_formula(tmp_path, text):
+    write_table(pd.DataFrame({text: [text, "plain"], "number": [-1.5, 2.0]}), tmp_path / "out.csv")
+    assert guarded(text) == "'" + text
+    back = pd.read_csv(tmp_path / "out.csv", keep_default_na=False)
+    assert back["number"].tolist() == [-1.5, 2.0]
+    assert all(str(cell).startswith("'") for cell in (back.columns[0], back.iloc[0, 0]))
+
+
+def test_150_hostile_texts_come_back_from_a_csv_as_they_were_behind_an_apostrophe(tmp_path):
+    texts = [start + text.replace("\ud800", "") for text in PAYLOADS for start in ("", "=", "@", "\t=", "-1+")]
+    write_table(pd.DataFrame({"prediction": texts}), tmp_path / "out.csv")
+    with open(tmp_path / "out.csv", encoding="utf-8", newline="") as file:
+        cells = [row[0] for row in csv.reader(file)][1:]
+    assert cells == [guarded(text) for text in texts]
+    assert [cell.removeprefix("'") if cell not in texts else cell for cell in cells] == texts
+    assert not any(cell.startswith(FORMULA_STARTS) for cell in cells)
+
+
+def test_strings_that_are_no_formulas_are_written_as_they_are(tmp_path):
+    words = ["a", "1", "", " x", "a=b", "'quoted'", 'say "so"', "two\nlines", "a,b;c"]
+    write_table(pd.DataFrame({"prediction": words}), tmp_path / "out.csv")
+    back = pd.read_csv(tmp_path / "out.csv", keep_default_na=False, dtype=str)
+    assert back["prediction"].tolist() == words

@@ -1,37 +1,91 @@
-"""Read a table from a file: text in any spelling, parquet, feather, arrow."""
+"""Tables in files: read in any usual format, whole or in chunks, and written whole or not at all."""
 
 from __future__ import annotations
 
-import codecs
+import bz2
 import csv
 import gzip
 import io
-import re
-from collections.abc import Iterable, Iterator, Sequence
+import json
+import os
+import sys
+import tempfile
+import zipfile
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any, TextIO
 
 import numpy as np
 import pandas as pd
 
+from softlearning.data.delimited import open_text, read_delimited
 from softlearning.data.messages import nearest
-from softlearning.data.values import PATTERNS, number_style, parse_number, read_cells
 
-ARROW_ENDINGS = (".parquet", ".pq", ".feather", ".arrow", ".ipc")
+FORMATS = {
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".feather": "arrow",
+    ".arrow": "arrow",
+    ".ipc": "arrow",
+    ".jsonl": "lines",
+    ".ndjson": "lines",
+    ".json": "json",
+    ".xlsx": "excel",
+    ".xlsm": "excel",
+    ".xls": "excel",
+}  # ending -> format; text with delimiters has any other
+MAGIC = {
+    b"PAR1": "parquet",
+    b"ARROW1": "arrow",
+    b"FEA1": "arrow",
+    b"PK\x03\x04": "excel",
+    b"\xd0\xcf\x11\xe0": "excel",
+    b"%PDF": "pdf",
+    b"\x89HDF": "hdf5",
+    b"{": "lines",
+}  # first bytes -> format
+PACKED_ENDINGS = (".gz", ".bz2", ".xz", ".zst")
+
+
+# --- reading
 
 
 def read_table(path: str | Path) -> pd.DataFrame:
-    """A csv, tsv or txt file (also .gz), parquet, feather or arrow, as a pandas frame.
+    """A table as a pandas frame: text (csv, tsv, ..), parquet, feather, arrow, json lines, Excel; `-` is stdin.
 
-    Delimiter, encoding, decimal comma, quotes and header of a text file are found out.
+    Delimiter, encoding, decimal comma, quotes and header of a text file are found out; it may be packed (gz, bz2, xz,
+    zst). A column with leading zeros is a code and stays text.
     """
-    path = Path(path)
-    _check_file(path)
-    suffix = (path.with_suffix("").suffix if path.suffix == ".gz" else path.suffix).lower()
-    frame = _read_arrow(path, suffix) if suffix in ARROW_ENDINGS else _read_text(path)
-    if not len(frame):
-        raise ValueError(f"{path} has a header ({', '.join(map(str, frame.columns[:5]))}) but no rows")
+    (frame,) = read_chunks(path, None)
     return frame
+
+
+def read_chunks(path: str | Path, rows: int | None = 100_000) -> Iterator[pd.DataFrame]:
+    """The same in chunks of so many rows; text, json lines and parquet are never in memory as a whole."""
+    with _local_file(path) as file:
+        format = _format(file)
+        if format not in READERS:
+            raise ValueError(f"{path} is {UNREADABLE[format]}")
+        names: list[str] = []
+        total = 0
+        for frame in READERS[format](file, rows):
+            names, total = [str(name) for name in frame.columns[:5]], total + len(frame)
+            if len(frame):
+                yield frame
+        if not total:
+            raise ValueError(f"{path} has a header ({', '.join(names)}) but no rows")
+
+
+@contextmanager
+def _local_file(path: str | Path) -> Iterator[Path]:
+    """The file; standard input is kept in one for the while, since it is looked at more than once."""
+    with ExitStack() as stack:
+        if str(path) == "-":
+            path = Path(stack.enter_context(tempfile.TemporaryDirectory())) / "standard input"
+            path.write_bytes(sys.stdin.buffer.read())
+        _check_file(path := Path(path))
+        yield path
 
 
 def _check_file(path: Path) -> None:
@@ -44,195 +98,223 @@ def _check_file(path: Path) -> None:
         raise ValueError(f"{path} is empty")
 
 
-def _read_arrow(path: Path, suffix: str) -> pd.DataFrame:
+def _format(path: Path) -> str:
+    """What the ending says, else what the first bytes say."""
+    suffix = _ending(path)
+    if suffix in FORMATS:
+        return FORMATS[suffix]
+    with path.open("rb") as file:
+        head = file.read(8)
+    return next((format for magic, format in MAGIC.items() if head.startswith(magic)), "text")
+
+
+def _ending(path: Path) -> str:
+    return (path.with_suffix("") if path.suffix.lower() in PACKED_ENDINGS else path).suffix.lower()
+
+
+def _pyarrow(path: Path) -> Any:
     try:
         import pyarrow as pa
         import pyarrow.feather
         import pyarrow.ipc
         import pyarrow.parquet
     except ImportError:
-        raise ValueError(f"reading {path.name} needs pyarrow: pip install 'softlearning[arrow]'") from None
+        raise ValueError(f"{path.name} needs pyarrow: pip install 'softlearning[arrow]'") from None
+    return pa
+
+
+def _read_parquet(path: Path, rows: int | None) -> Iterator[pd.DataFrame]:
+    pa = _pyarrow(path)
     try:
-        if suffix in (".parquet", ".pq"):
-            return pyarrow.parquet.read_table(path).to_pandas()
-        if suffix == ".feather":
-            return pyarrow.feather.read_table(path).to_pandas()
+        if rows is None:
+            yield pa.parquet.read_table(path).to_pandas()
+        else:
+            with pa.parquet.ParquetFile(path) as file:
+                yield from (batch.to_pandas() for batch in file.iter_batches(batch_size=rows))
+    except (pa.ArrowInvalid, OSError) as error:
+        raise ValueError(f"{path} is not a readable parquet file: {error}") from None
+
+
+def _read_arrow(path: Path, rows: int | None) -> Iterator[pd.DataFrame]:
+    pa = _pyarrow(path)
+    try:
         with pa.OSFile(str(path)) as source:
             magic = source.read(6)
             source.seek(0)
-            opened = pyarrow.ipc.open_file if magic == b"ARROW1" else pyarrow.ipc.open_stream
-            return opened(source).read_all().to_pandas()
+            if magic.startswith(b"FEA1"):
+                table = pa.feather.read_table(path)
+            else:
+                table = (pa.ipc.open_file if magic == b"ARROW1" else pa.ipc.open_stream)(source).read_all()
+            yield from _parts(table.to_pandas(), rows)
     except (pa.ArrowInvalid, OSError) as error:
-        raise ValueError(f"{path} is not a readable {suffix[1:]} file: {error}") from None
+        raise ValueError(f"{path} is not a readable {_ending(path)[1:] or 'arrow'} file: {error}") from None
 
 
-class Dialect(NamedTuple):
-    """How a text table is written."""
-
-    encoding: str
-    delimiter: str
-    quote: str
-    skip: int  # lines before the header (Excel's `sep=;`)
-    header: bool
-    row_names: bool  # one name fewer than cells: the first cell of a line is the row's name
+def _parts(frame: pd.DataFrame, rows: int | None) -> Iterator[pd.DataFrame]:
+    step = rows or max(1, len(frame))
+    return (frame.iloc[start : start + step] for start in range(0, max(1, len(frame)), step))
 
 
-MAGIC = {
-    b"PK\x03\x04": "a zip or Excel file; save the sheet as csv",
-    b"PAR1": "a parquet file; give it the ending .parquet",
-    b"ARROW1": "an arrow file; give it the ending .arrow",
-    b"\x89HDF": "an HDF5 file",
-    b"%PDF": "a PDF",
-    b"\xd0\xcf\x11\xe0": "an old Excel file; save the sheet as csv",
-}  # first bytes -> what the file is
-BOMS = {
-    b"\xef\xbb\xbf": "utf-8-sig",
-    b"\xff\xfe\x00\x00": "utf-32",
-    b"\x00\x00\xfe\xff": "utf-32",
-    b"\xff\xfe": "utf-16",
-    b"\xfe\xff": "utf-16",
-}  # byte order mark -> encoding
-DELIMITERS = (",", ";", "\t", "|", "^", " ")
+def _read_lines(path: Path, rows: int | None) -> Iterator[pd.DataFrame]:
+    """One JSON object per line."""
+    batch: list[dict] = []
+    with open_text(path, "utf-8-sig") as stream:
+        for number, line in enumerate(stream, 1):
+            if line.strip():
+                batch.append(_read_object(line, f"{path}: line {number}"))
+            if len(batch) == rows:
+                yield pd.DataFrame(batch)
+                batch = []
+    if batch:
+        yield pd.DataFrame(batch)
 
 
-def _read_text(path: Path) -> pd.DataFrame:
-    dialect = sniff(path)
-    names = _check_lines(path, dialect)
-    with _open(path, dialect.encoding) as lines:
-        frame = pd.read_csv(
-            lines,
-            sep=r"\s+" if dialect.delimiter == " " else dialect.delimiter,
-            quotechar=dialect.quote,
-            skiprows=dialect.skip,
-            header=0 if dialect.header else None,
-            names=names,
-            index_col=False,
-            skipinitialspace=True,
-            low_memory=False,
-        )
-    blank = [name for name in names if name.startswith("Unnamed: ") and frame[name].isna().all()]
-    return _read_local_numbers(frame.drop(columns=blank))
+def _read_object(line: str, place: str) -> dict:
+    try:
+        value = json.loads(line)
+    except ValueError as error:
+        raise ValueError(f"{place} is not valid JSON ({error})") from None
+    if not isinstance(value, dict):
+        raise ValueError(f'{place} is not an object; each line is to be one, such as {{"age": 22}}')
+    return value
 
 
-def _read_local_numbers(frame: pd.DataFrame) -> pd.DataFrame:
-    """Columns of strings that are numbers in a local spelling become numbers."""
-    for name in frame.columns:
-        if isinstance(frame[name].dtype, pd.StringDtype):
-            cells = read_cells(frame[name], name)
-            style = number_style(cells.filled)
-            if style in ("comma", "point", "thousands", "space"):
-                values = [np.nan if word is None else parse_number(word, style) for word in cells.words]
-                frame[name] = np.array([*values, np.nan])[cells.data]
-    return frame
-
-
-def _open(path: Path, encoding: str) -> io.TextIOWrapper:
-    return io.TextIOWrapper(cast(Any, _open_bytes(path)), encoding=encoding, newline="")
-
-
-def _open_bytes(path: Path) -> Any:
+def _read_excel(path: Path, rows: int | None) -> Iterator[pd.DataFrame]:
     with path.open("rb") as file:
-        zipped = file.read(2) == b"\x1f\x8b"
-    return (gzip.open if zipped else open)(path, "rb")
+        engine = "openpyxl" if file.read(2) == b"PK" else "xlrd"  # today's files are zip archives
+    try:
+        frame = pd.read_excel(path, engine=engine)
+    except ImportError:
+        raise ValueError(f"{path.name} needs {engine}: pip install {engine}; or save the sheet as csv") from None
+    except (ValueError, OSError, KeyError, zipfile.BadZipFile) as error:
+        raise ValueError(f"{path} is not a readable Excel file ({error}); save the sheet as csv") from None
+    yield from _parts(frame, rows)
 
 
-def sniff(path: Path) -> Dialect:
-    """Encoding, delimiter, quotes and header of a text table."""
-    encoding = _sniff_encoding(path)
-    with _open(path, encoding) as stream:
-        head = [line.rstrip("\r\n") for line, _ in zip(stream, range(200))]
-    head = [line for line in head if line.strip()]
-    if not head:
-        raise ValueError(f"{path} is empty")
-    told = re.fullmatch(r'(?i)"?sep=(.)"?', head[0].strip())
-    lines = head[1:] if told else head
-    quote = _sniff_quote(lines)
-    delimiter = told.group(1) if told else _sniff_delimiter(lines, quote)
-    rows = list(_rows(lines, delimiter, quote))
-    header = not all(PATTERNS["plain"].fullmatch(cell.strip()) for cell in rows[0] if cell.strip())
-    row_names = header and {len(row) for row in rows[1:]} == {len(rows[0]) + 1}
-    return Dialect(encoding, delimiter, quote, int(bool(told)), header, row_names)
+READERS: dict[str, Callable[[Path, int | None], Iterator[pd.DataFrame]]] = {
+    "text": read_delimited,
+    "parquet": _read_parquet,
+    "arrow": _read_arrow,
+    "lines": _read_lines,
+    "excel": _read_excel,
+}
+UNREADABLE = {
+    "json": "a JSON document, not a table; write one object per line, in a file that ends in .jsonl",
+    "pdf": "a PDF, not a table",
+    "hdf5": "an HDF5 file; save the table as parquet or csv",
+}
 
 
-def _sniff_encoding(path: Path) -> str:
-    """The mark at the start, else UTF-8 if all of it decodes, else Windows-1252; binary content is refused."""
-    with _open_bytes(path) as stream:
-        try:
-            head = stream.read(1 << 16)
-            for magic, what in MAGIC.items():
-                if head.startswith(magic):
-                    raise ValueError(f"{path} is {what}")
-            marked = next((encoding for mark, encoding in BOMS.items() if head.startswith(mark)), "")
-            if not marked and b"\x00" in head:
-                raise ValueError(f"{path} looks binary, not like a table of text")
-            return marked or _utf8_or_windows(stream, head)
-        except (gzip.BadGzipFile, EOFError, OSError) as error:
-            raise ValueError(f"{path} cannot be read: {error}") from None
+# --- writing
 
 
-def _utf8_or_windows(stream: Any, block: bytes) -> str:
-    decoder = codecs.getincrementaldecoder("utf-8")()
-    undefined = {0x81, 0x8D, 0x8F, 0x90, 0x9D}  # bytes without a meaning in Windows-1252
-    utf8, windows = True, True
-    while block and (utf8 or windows):
-        windows = windows and not undefined & set(block)
-        try:
-            decoder.decode(block)
-        except UnicodeDecodeError:
-            utf8 = False
-            decoder.reset()
-        block = stream.read(1 << 20)
-    return "utf-8" if utf8 and not decoder.getstate()[0] else "cp1252" if windows else "latin-1"
+@contextmanager
+def whole_file(path: str | Path, *, private: bool = False) -> Iterator[Path]:
+    """A name in the same folder to write to; it becomes `path` at the end, and vanishes when anything goes wrong.
 
-
-def _sniff_quote(lines: Sequence[str]) -> str:
-    double = sum(line.count('"') for line in lines)
-    single = sum(len(re.findall(r"(?:^|[,;\t|])'[^']*'(?=$|[,;\t|])", line)) for line in lines)
-    return "'" if not double and 2 * single >= len(lines) else '"'
-
-
-def _sniff_delimiter(lines: Sequence[str], quote: str) -> str:
-    """The candidate that cuts most lines into the same number of cells; a comma for a single column.
-
-    Agreement of the lines counts first; then the first in `DELIMITERS`; a blank only where nothing else cuts.
+    A link at `path` stays, and what it points to is replaced. A private file is for its owner alone (mode 0600).
     """
-    best, best_score = ",", 0.0
-    for delimiter in DELIMITERS:
-        widths = [len(row) for row in _rows(lines, delimiter, quote) if row]
-        common = max(set(widths), key=widths.count)
-        score = widths.count(common) / len(widths) + 0.5 * (widths[0] == common) - 0.5 * (delimiter == " ")
-        if common > 1 and score > best_score + 1e-9:
-            best, best_score = delimiter, score
-    return best
+    path = Path(os.path.realpath(path))
+    handle, name = tempfile.mkstemp(prefix=".", suffix=f".part{path.suffix}", dir=path.parent)
+    os.close(handle)
+    try:
+        yield Path(name)
+        if not private:
+            os.chmod(name, 0o666 & ~_umask())
+        os.replace(name, path)
+    finally:
+        Path(name).unlink(missing_ok=True)
 
 
-def _rows(lines: Iterable[str], delimiter: str, quote: str) -> Iterator[list[str]]:
-    if delimiter == " ":
-        lines = (" ".join(line.split()) for line in lines)
-    return csv.reader(lines, delimiter=delimiter, quotechar=quote, skipinitialspace=True)
+def _umask() -> int:
+    """The mask of this process; reading it means setting it."""
+    mask = os.umask(0o022)
+    os.umask(mask)
+    return mask
 
 
-def _check_lines(path: Path, dialect: Dialect) -> list[str]:
-    """Column names; a line with too many or too few cells is refused by number."""
-    with _open(path, dialect.encoding) as stream:
-        for _ in range(dialect.skip):
-            next(stream)
-        reader: Any = _rows(stream, dialect.delimiter, dialect.quote)
-        rows = (row for row in reader if row)
-        names = _names(next(rows), dialect)
-        for row in rows:
-            if len(row) != len(names):
-                raise ValueError(
-                    f"{path}: line {reader.line_num + dialect.skip} has {len(row)} cells where {len(names)} are "
-                    f"expected (delimiter {dialect.delimiter!r}); quote cells that hold the delimiter"
-                )
-    return names
+def write_table(frames: pd.DataFrame | Iterable[pd.DataFrame], path: str | Path) -> int:
+    """Write a frame, or chunks of one, in the format that the name says; the number of rows.
+
+    Names that end in .parquet, .feather, .arrow or .jsonl are taken at their word, all else is csv (also .gz and .bz2);
+    `-` is csv on standard output. The file is there as a whole or not at all.
+    """
+    counted = _Counted([frames] if isinstance(frames, pd.DataFrame) else frames)
+    if str(path) == "-":
+        _write_csv(counted, sys.stdout)
+        return counted.rows
+    path = Path(path)
+    format = FORMATS.get(_ending(path), "csv")
+    if format in ("json", "excel"):
+        raise ValueError(f"{path.name}: predictions are written as csv, parquet, feather or jsonl")
+    with whole_file(path) as part:
+        if format in ("parquet", "arrow"):
+            _write_arrow(counted, part, format)
+        else:
+            with _open_for_writing(part, path.suffix.lower()) as stream:
+                (_write_lines if format == "lines" else _write_csv)(counted, stream)
+    return counted.rows
 
 
-def _names(first: Sequence[str], dialect: Dialect) -> list[str]:
-    """Names of the columns, made unique."""
-    if not dialect.header:
-        return [f"x{j}" for j in range(len(first))]
-    names = ["row"] * dialect.row_names + [cell.strip() or f"Unnamed: {j}" for j, cell in enumerate(first)]
-    repeats = [names[:j].count(name) for j, name in enumerate(names)]
-    return [f"{name}.{repeat}" if repeat else name for name, repeat in zip(names, repeats)]
+class _Counted:
+    """Frames, counted as they pass."""
+
+    def __init__(self, frames: Iterable[pd.DataFrame]):
+        self.frames = frames
+        self.rows = 0
+
+    def __iter__(self) -> Iterator[pd.DataFrame]:
+        for frame in self.frames:
+            self.rows += len(frame)
+            yield frame
+
+
+def _open_for_writing(part: Path, suffix: str) -> TextIO:
+    opened: Any = {".gz": gzip.open, ".bz2": bz2.open}.get(suffix, open)
+    return io.TextIOWrapper(opened(part, "wb"), encoding="utf-8", errors="replace", newline="")
+
+
+def _write_arrow(frames: Iterable[pd.DataFrame], part: Path, format: str) -> None:
+    pa = _pyarrow(part)
+    begin = pa.parquet.ParquetWriter if format == "parquet" else pa.ipc.new_file
+    with ExitStack() as stack:
+        writer: Any = None
+        schema: Any = None
+        for frame in frames:
+            table = pa.Table.from_pandas(frame, schema=schema, preserve_index=False)
+            if writer is None:
+                schema = table.schema
+                writer = stack.enter_context(begin(str(part), schema))
+            writer.write_table(table)
+
+
+def _write_lines(frames: Iterable[pd.DataFrame], stream: TextIO) -> None:
+    for frame in frames:
+        frame.to_json(stream, orient="records", lines=True, force_ascii=False, double_precision=15, date_format="iso")
+
+
+FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "\0", "＝", "＋", "－", "＠")
+
+
+def guarded(text: object) -> object:
+    """A string that a spreadsheet would run gets a leading apostrophe; numbers stay as they are."""
+    return f"'{text}" if isinstance(text, str) and text.startswith(FORMULA_STARTS) else text
+
+
+def _write_csv(frames: Iterable[pd.DataFrame], stream: TextIO) -> None:
+    """Comma-separated, names and strings guarded."""
+    for number, frame in enumerate(frames):
+        out = pd.DataFrame({name: _guarded_column(column) for name, column in frame.items()})
+        out.columns = pd.Index([guarded(str(name)) for name in frame.columns])
+        # a lone carriage return ends a line for some readers, and Python's writer quotes it only when told to
+        quoting = csv.QUOTE_NONNUMERIC if _holds_return(out) else csv.QUOTE_MINIMAL
+        out.to_csv(stream, index=False, header=number == 0, lineterminator="\n", quoting=quoting)
+
+
+def _guarded_column(column: pd.Series) -> pd.Series | np.ndarray:
+    return column if column.dtype.kind in "biuf" else np.array([guarded(value) for value in column], dtype=object)
+
+
+def _holds_return(frame: pd.DataFrame) -> bool:
+    words = [*frame.columns, *(v for name in frame.select_dtypes(exclude="number") for v in frame[name].unique())]
+    return any("\r" in str(word) for word in words)

@@ -19,7 +19,7 @@ SCORED_ROWS = 4_000  # rows that choose
 BINS = 16  # quantile bins of a number when its relevance is judged
 NOISE = 10.0  # over the rows: a share of the variance that the best of many random features may explain
 
-OPERATIONS = {
+OPERATIONS: dict[str, Any] = {
     "-": np.subtract,
     "+": np.add,
     "*": np.multiply,

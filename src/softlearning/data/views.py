@@ -10,7 +10,7 @@ Columns of a view stand in the order numbers, dates, texts, categories, indicato
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
@@ -192,7 +192,7 @@ def _name_features(view: View) -> None:
 
 def _fit_pairs(view: View, matrix: np.ndarray, target: np.ndarray, weight: np.ndarray) -> None:
     """Pairs of number columns, by position; of an array, of any columns but indicators."""
-    width = len(view.numbers) if view.features else len(view.fill)
+    width = len(view.numbers) if view.features else len(cast(np.ndarray, view.fill))
     view.pairs = choose_pairs(matrix, range(width), target, weight)
     if view.features:
         view.features += tuple(f"{view.features[a]} {o} {view.features[b]}" for o, a, b in view.pairs)

@@ -7,7 +7,7 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from softlearning.data.outputs import whole_file
+from softlearning.data.files import whole_file
 from softlearning.report import words
 from softlearning.report.draw import draw_figures
 from softlearning.report.summarise import summarise_model
