@@ -21,7 +21,7 @@ test: $(MADE)
 	$(BIN)/python -m pytest -n 2 --dist worksteal
 
 slow: $(MADE)
-	SOFTLEARNING_CAMPAIGNS=benchmarks/results/campaigns.jsonl $(BIN)/python -m pytest -n 2 --dist worksteal -m slow --timeout 7200
+	SOFTLEARNING_STRESS=benchmarks/results/stress_tests.jsonl $(BIN)/python -m pytest -n 2 --dist worksteal -m slow --timeout 7200
 
 lint: $(MADE)
 	$(BIN)/ruff check src tests benchmarks

@@ -34,8 +34,8 @@ def messy_tables():
 
 
 def pytest_terminal_summary(terminalreporter):
-    """How many long tests of each file passed and failed, appended to the log of campaigns, if there is one."""
-    path = os.environ.get("SOFTLEARNING_CAMPAIGNS")
+    """How many long tests of each file passed and failed, appended to the log of stress tests, if there is one."""
+    path = os.environ.get("SOFTLEARNING_STRESS")
     if not path or hasattr(terminalreporter.config, "workerinput"):  # a worker of xdist has its own summary
         return
     counts = {}
@@ -45,4 +45,4 @@ def pytest_terminal_summary(terminalreporter):
                 counts.setdefault(report.nodeid.split("::")[0], {"passed": 0, "failed": 0})[outcome] += 1
     with open(path, "a") as file:
         for name, both in sorted(counts.items()):
-            print(json.dumps({"campaign": name} | both), file=file)
+            print(json.dumps({"stress_test": name} | both), file=file)

@@ -93,7 +93,8 @@ def test_no_room_reads_a_private_attribute_of_what_another_room_made(module):
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Attribute) and re.match(r"_[a-z]", node.attr):
             of_self = isinstance(node.value, ast.Name) and node.value.id in ("self", "cls")
-            assert of_self or node.attr in own, f"{module}:{node.lineno} reads {node.attr}"
+            public = ast.unparse(node) == "os._exit"  # the one documented name of this form
+            assert of_self or public or node.attr in own, f"{module}:{node.lineno} reads {node.attr}"
 
 
 @pytest.mark.parametrize("module", [m for m in MODULES if room(m) in MATHEMATICS])

@@ -15,8 +15,7 @@ FORBIDDEN = {
     *("os.system", "os.popen", "subprocess.getoutput", "subprocess.getstatusoutput"),
 }
 UNPICKLING = {"pickle.loads", "cloudpickle.loads", "multiprocessing.reduction.ForkingPickler.loads"}
-BETWEEN_OUR_PROCESSES = {"office"}  # bytes that one process of a program hands to another
-OWN_FOLDER = {"checkpoint"}  # the folder of checkpoints is for its owner alone, and holds what this program wrote
+BETWEEN_OUR_PROCESSES = {"shared"}  # bytes that one process of a program hands to another by a pipe
 
 
 def modules():
@@ -61,7 +60,7 @@ def offences(source: str, module: str = "") -> set[str]:
             if keyword.arg in ("shell", "allow_pickle") and is_true:
                 found.add(f"{name}({keyword.arg}=True)")
             trusts = keyword.arg == "trusted" and "get_untrusted_types" in ast.unparse(keyword.value)
-            if trusts and module not in OWN_FOLDER:
+            if trusts:
                 found.add(f"{name} trusts what the file says")
     return found
 

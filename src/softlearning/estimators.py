@@ -24,7 +24,7 @@ from sklearn.utils.validation import (
 from softlearning.data.inputs import is_table
 from softlearning.data.schema import describe, infer_schema
 from softlearning.data.validation import validate
-from softlearning.execution import cores
+from softlearning.execution import cores, parse_bytes
 from softlearning.execution.callbacks import CallbackSupportMixin, telling, with_callbacks
 from softlearning.execution.checkpoint import Store
 from softlearning.execution.progress import watching
@@ -309,15 +309,20 @@ class SoftLearning(CallbackSupportMixin, BaseEstimator):
             raise ValueError(f"loss is {self.loss!r}; for {self._task} it is one of {', '.join(allowed)}")
         if self.refit not in REFITS:
             raise ValueError(f"refit is {self.refit!r}; it is True, False or 'auto'")
-        for name in ("time_limit", "memory_limit"):
-            value = getattr(self, name)
-            if value is not None and not value > 0:
-                raise ValueError(f"{name} is {value!r}; give a positive number or None")
+        if self.time_limit is not None and not self.time_limit > 0:
+            raise ValueError(f"time_limit is {self.time_limit!r}; give a positive number or None")
+        parse_bytes(self.memory_limit)
 
     def _resources(self, start: float) -> Resources:
         deadline = None if self.time_limit is None else start + self.time_limit
-        store = None if self.checkpoint is None else Store(self.checkpoint)
-        return Resources(self.n_jobs, deadline, self.memory_limit, store)
+        return Resources(self.n_jobs, deadline, parse_bytes(self.memory_limit), self._store())
+
+    def _store(self) -> Store | None:
+        if self.checkpoint is None:
+            return None
+        from softlearning.storage.models import dump_model, load_model
+
+        return Store(self.checkpoint, dump=dump_model, load=load_model)
 
     def _loss(self) -> str:
         """What the weights minimise: the likelihood of classes, the squared error of numbers."""

@@ -22,7 +22,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.linear_model import LogisticRegression, Ridge
 from threadpoolctl import threadpool_limits
 
-from softlearning.execution import pool as crew
+from softlearning.execution import pool
 
 OWNER = os.getpid()
 
@@ -40,7 +40,7 @@ def of_joblib(process):
 
 
 def processes_left(known=()):
-    """Processes that the package left running below this one, a moment later; its office and branches may stay.
+    """Processes that the package left running below this one, a moment later; its server may stay.
 
     `known` are the numbers of processes that other tests keep here.
     """
@@ -49,7 +49,7 @@ def processes_left(known=()):
         below = own.copy()
         with contextlib.suppress(psutil.NoSuchProcess):
             below += [p for child in own for p in child.children(recursive=True)]
-        kept = (crew._office is not None) + len(crew._branches)
+        kept = pool.started()
         sleepers = [p for p in psutil.process_iter(["cmdline"]) if p.info["cmdline"] == sleeper(OWNER)]
         if len(below) <= kept and not sleepers:
             return []

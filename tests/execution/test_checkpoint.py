@@ -1,24 +1,19 @@
 """What is finished is kept, and what is kept is trusted only when it is whole."""
 
-import functools
 import os
-import resource
+import pickle
 import signal
 import stat
 import subprocess
 import sys
-import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
-import pandas as pd
 import pytest
-from scipy import sparse
-from sklearn.ensemble import RandomForestClassifier
-from sklearn.linear_model import LogisticRegression, Ridge
 
-from softlearning.execution import Failure, Outcome, Scratch, Task, run
-from softlearning.execution.checkpoint import Store
-from softlearning.execution.fingerprint import fingerprint
+from softlearning.execution import Outcome, Scratch, Task, run
+from softlearning.execution.checkpoint import BEGUN, PART, TASK, Store, checksum
+from softlearning.execution.shared import owner
 
 VALUE = {"prediction": np.arange(12.0).reshape(4, 3), "fit_seconds": 0.25}
 
@@ -32,7 +27,7 @@ def task(fold=0, specialist="a", args=(1.0,)):
 
 
 def only_file(folder):
-    [path] = folder.glob("*.task")
+    [path] = folder.glob(f"*{TASK}")
     return path
 
 
@@ -64,27 +59,83 @@ def test_other_settings_and_other_data_lie_side_by_side(tmp_path, rng):
         assert Store(tmp_path, "other settings").get(task(args=(first,))) is None
 
 
-def test_models_are_kept_and_predict_the_same(tmp_path, rng):
-    X, y = rng.normal(size=(40, 3)), rng.integers(0, 2, 40)
-    model = RandomForestClassifier(5, random_state=0).fit(X, y)
-    Store(tmp_path).put(task(), {"model": model})
-    restored = Store(tmp_path).get(task())["model"]
-    np.testing.assert_array_equal(restored.predict_proba(X), model.predict_proba(X))
+def as_text(model):
+    if not isinstance(model, str):
+        raise TypeError
+    return model.encode()
 
 
-def test_a_model_that_cannot_be_kept_is_computed_again(tmp_path):
-    model = Ridge()
-    model.lock = threading.Lock()
+def from_text(data, task):
+    return f"{data.decode()} of {task.specialist}"
+
+
+def test_models_are_kept_in_the_form_that_the_caller_brings(tmp_path):
+    store = Store(tmp_path, dump=as_text, load=from_text)
+    store.put(task(), {"model": "a tree", **VALUE})
+    assert Store(tmp_path, dump=as_text, load=from_text).get(task())["model"] == "a tree of a"
+
+
+def test_a_model_that_cannot_be_kept_or_read_is_computed_again(tmp_path):
+    def refuse(*_):
+        raise ValueError("not on the list")
+
+    for store in (Store(tmp_path), Store(tmp_path, dump=as_text)):
+        store.put(task(), {"model": object()})
+        assert store.get(task()) is None
+    Store(tmp_path, dump=as_text).put(task(), {"model": "a tree"})
+    assert Store(tmp_path, load=refuse).get(task()) is None
+    assert Store(tmp_path).get(task()) is None
+
+
+class Harm:
+    def __reduce__(self):
+        return os.mkdir, ("harm was done",)
+
+
+def test_a_file_sealed_by_another_runs_nothing(tmp_path, monkeypatch):
+    """The checksum is no secret: whatever the body holds, it is read as arrays and numbers alone."""
+    monkeypatch.chdir(tmp_path)
     store = Store(tmp_path)
-    store.put(task(), {"model": model})
-    assert store.get(task()) is None
+    key = store.key(task())
+    objects = tmp_path / "objects.npz"
+    np.savez(objects, **{"array prediction": np.array([Harm()], object)})
+    for body in (pickle.dumps(Harm()), objects.read_bytes()):
+        (tmp_path / f"{key}{TASK}").write_bytes(checksum(key, body) + body)
+        assert store.get(task()) is None
+    assert not (tmp_path / "harm was done").exists()
 
 
-def test_the_folder_and_its_files_are_private(tmp_path):
+def test_a_new_folder_and_all_files_are_private(tmp_path):
     folder = tmp_path / "deep" / "store"
     Store(folder).put(task(), VALUE)
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
-    assert not [p for p in folder.iterdir() if "tmp-" in p.name]
+    assert stat.S_IMODE(only_file(folder).stat().st_mode) == 0o600
+    assert len(list(folder.iterdir())) == 1
+
+
+def test_a_folder_that_exists_is_not_taken_over(tmp_path):
+    tmp_path.chmod(0o1777)
+    others = {"thesis.tmp-999999", "notes.tmp-old", "a.part", "probe", "manifest.json", f"no.owner{PART}"}
+    for name in others:
+        (tmp_path / name).write_text("mine")
+    Store(tmp_path).put(task(), VALUE)
+    assert stat.S_IMODE(tmp_path.stat().st_mode) == 0o1777
+    assert {p.name for p in tmp_path.iterdir()} == others | {only_file(tmp_path).name}
+
+
+def test_threads_and_processes_may_share_a_folder(tmp_path):
+    def use(i):
+        store = Store(tmp_path)
+        store.put(task(fold=i % 3), answer(float(i % 3)))
+        return same(store.get(task(fold=i % 3)), answer(float(i % 3)))
+
+    code = "from tests.execution.test_checkpoint import *\n"
+    code += f"for _ in range(50): Store({str(tmp_path)!r}).put(task(), answer())"
+    other = subprocess.Popen([sys.executable, "-c", code])
+    with ThreadPoolExecutor(8) as threads:
+        assert all(threads.map(use, range(200)))
+    assert other.wait() == 0
+    assert len(list(tmp_path.iterdir())) == 3
 
 
 def damages(rng, whole, foreign):
@@ -116,12 +167,6 @@ def test_damaged_files_are_computed_again_and_give_the_same(tmp_path, rng, count
         assert path.read_bytes()[32:64] == whole[32:64]
 
 
-def test_a_pickle_in_place_of_an_array_is_not_opened(tmp_path):
-    store = Store(tmp_path)
-    store.put(task(), {"prediction": np.array([{}], dtype=object)})
-    assert store.get(task()) is None
-
-
 def test_a_second_run_computes_only_what_is_missing(tmp_path):
     kinds = []
     run([task(fold) for fold in range(2)], store=Store(tmp_path))
@@ -151,29 +196,71 @@ def test_a_task_that_killed_its_driver_is_given_a_process_of_its_own(tmp_path):
     tasks = [Task("a", 0, answer, (1.0,)), Task("killer", 0, ends_its_process, ())]
     driver = subprocess.run([sys.executable, "-c", DRIVER, str(tmp_path)], check=False)
     assert driver.returncode == -signal.SIGKILL
-    assert [p.suffix for p in tmp_path.glob("*.attempt-*")] == [".attempt-1"]
+    assert len(list(tmp_path.glob(f"*{BEGUN}"))) == 1
     outcomes = run(tasks, store=Store(tmp_path))
     assert isinstance(outcomes[0], Outcome)
     assert outcomes[1].error == "the process was ended by SIGKILL"
-    assert not list(tmp_path.glob("*.attempt-*"))
+    assert not list(tmp_path.glob(f"*{BEGUN}"))
+
+
+def dead_owner():
+    """The name of a process that has ended."""
+    ended = subprocess.run(
+        [sys.executable, "-c", "from softlearning.execution.shared import owner; print(owner())"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return ended.stdout.strip()
 
 
 def test_a_task_under_way_whenever_the_driver_died_is_given_up(tmp_path):
+    store, dead = Store(tmp_path), dead_owner()
+    for n in range(5):
+        (tmp_path / f"{store.key(task())}.{dead}{n}{BEGUN}").touch()
+    [outcome] = run([task()], store=store)
+    assert (outcome.kind, outcome.error) == ("crash", "under way each time when the last 5 fits died")
+
+
+def test_a_task_under_way_in_five_living_fits_is_no_suspect(tmp_path):
     store = Store(tmp_path)
     for n in range(5):
-        (tmp_path / f"{store.key(task())}.attempt-{n + 1}").touch()
-    [outcome] = run([task()], store=store)
-    assert isinstance(outcome, Failure)
-    assert outcome.error == "under way each time when the last 5 fits died"
+        (tmp_path / f"{store.key(task())}.another-{n}-1{BEGUN}").touch()
+    (tmp_path / f"{store.key(task())}.{owner()}{BEGUN}").touch()
+    with store.attempt(task()) as deaths:
+        assert deaths == 0
 
 
 def test_what_a_killed_process_was_writing_is_removed(tmp_path):
-    ended = subprocess.Popen([sys.executable, "-c", ""])
-    ended.wait()
-    (tmp_path / f"x.task.tmp-{ended.pid}").touch()
-    (tmp_path / f"y.task.tmp-{os.getpid()}").touch()
+    (tmp_path / f"x{TASK}.{dead_owner()}-1{PART}").touch()
+    living = tmp_path / f"y{TASK}.{owner()}-1{PART}"
+    living.touch()
     Store(tmp_path)
-    assert [p.name for p in tmp_path.glob("*.tmp-*")] == [f"y.task.tmp-{os.getpid()}"]
+    assert list(tmp_path.iterdir()) == [living]
+
+
+def test_results_of_old_code_are_not_reused(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "edited_helper.py").write_text("RATE = 1.0\n")
+    (tmp_path / "edited_module.py").write_text(
+        "def work():\n    from edited_helper import RATE\n    return {'rate': RATE}\n"
+    )
+    import edited_module
+
+    work = Task("a", 0, edited_module.work, ())
+    folder = tmp_path / "store"
+    assert run([work], store=Store(folder), isolate=True)[0].value == {"rate": 1.0}
+    (tmp_path / "edited_helper.py").write_text("RATE = 22.0\n")
+    assert Store(folder).get(work) is None
+    assert run([work], store=Store(folder), isolate=True)[0].value == {"rate": 22.0}
+
+
+def test_what_cannot_be_read_for_a_key_is_never_reused(tmp_path):
+    loop = []
+    loop.append(loop)
+    odd = task(args=(loop,))
+    Store(tmp_path).put(odd, VALUE)
+    assert Store(tmp_path).get(odd) is None
 
 
 # --------------------------------------------------------------------------------------------------------- bad disks
@@ -181,6 +268,7 @@ def test_what_a_killed_process_was_writing_is_removed(tmp_path):
 
 def test_a_full_disk_costs_the_checkpoint_and_not_the_fit(tmp_path):
     store = Store(tmp_path)
+    resource = pytest.importorskip("resource")
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     try:
         resource.setrlimit(resource.RLIMIT_FSIZE, (100, hard))
@@ -190,7 +278,7 @@ def test_a_full_disk_costs_the_checkpoint_and_not_the_fit(tmp_path):
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert len(seen) == 1
     assert all(isinstance(o, Outcome) for o in outcomes)
-    assert [p.name for p in tmp_path.iterdir()] == ["manifest.json"]
+    assert list(tmp_path.iterdir()) == []
 
 
 def fails(error):
@@ -221,67 +309,35 @@ def test_a_file_in_place_of_the_folder_is_an_error_at_the_start(tmp_path):
         Store(tmp_path / "file")
 
 
-# ------------------------------------------------------------------------------------------------------- fingerprints
+MOUNT = """
+import ctypes, os, sys, warnings
+libc = ctypes.CDLL(None, use_errno=True)
+if libc.unshare(0x00020000) or libc.mount(b"none", b"/", None, 0x44000, None):  # CLONE_NEWNS; private, recursive
+    sys.exit(77)
+if libc.mount(b"tmpfs", sys.argv[1].encode(), b"tmpfs", 0, b"size=64k"):
+    sys.exit(77)
+from tests.execution.test_checkpoint import *
+with warnings.catch_warnings(record=True) as seen:
+    warnings.simplefilter("always")
+    outcomes = run([Task("a", fold, big, ()) for fold in range(4)], store=Store(sys.argv[1]))
+print(sum(isinstance(o, Outcome) for o in outcomes), [str(w.message).split("(")[1].split(")")[0] for w in seen])
+if libc.mount(b"none", sys.argv[1].encode(), None, 0x21, None):  # remount, read-only
+    sys.exit(77)
+try:
+    Store(sys.argv[1])
+except OSError as error:
+    print(error)
+"""
 
 
-class Fitted:
-    def __init__(self, x):
-        self.x = x
+def big():
+    return {"prediction": np.arange(3000.0)}
 
 
-def adder(n):
-    return lambda x: x + n
-
-
-FRAME = pd.DataFrame({"a": [1.0, np.nan], "b": pd.Categorical(["u", None]), "c": ["x", None], "d": [1, 2]})
-DIFFERENT = [
-    *(1, 1.0, True, "1", b"1", None, np.float64(1), np.float32(1), -0.0, 0.0, 1e300, np.nan, [1], (1,), {1}, {"a": 1}),
-    *(np.zeros(2), np.zeros((2, 1)), np.zeros((1, 2)), np.zeros(2, np.float32), np.array([0, -0.0])),
-    *(["ab", "c"], ["a", "bc"], [["a"], "b"], [[], ["a", "b"]], np.array(["ab", "c"]), np.array(["a", 1], object)),
-    *(FRAME, FRAME.rename(columns={"a": "z"}), FRAME[["b", "a", "c", "d"]], FRAME.iloc[::-1], FRAME.fillna({"a": 0.0})),
-    *(
-        FRAME.assign(b=pd.Categorical(["u", "u"])),
-        FRAME.assign(c=["x", "None"]),
-        FRAME.astype({"d": "Int64"}),
-        FRAME["a"],
-    ),
-    *(
-        sparse.csr_array(np.eye(2)),
-        sparse.csr_array(np.eye(3)),
-        sparse.csc_array(np.eye(2)),
-        sparse.coo_array(np.eye(2)),
-    ),
-    *(LogisticRegression(), LogisticRegression(C=2), Ridge(), Ridge, Fitted(1), Fitted(2), Fitted, Fitted(Fitted(1))),
-    *(adder(1), adder(2), lambda x: x - 1, lambda x: x - 2, functools.partial(max, 1), functools.partial(max, 2), max),
-]
-
-
-def test_different_things_have_different_fingerprints():
-    prints = [fingerprint(thing) for thing in DIFFERENT]
-    assert len(set(prints)) == len(DIFFERENT)
-
-
-def test_equal_things_have_equal_fingerprints_in_another_process():
-    code = "from tests.execution.test_checkpoint import DIFFERENT, fingerprint; print(*map(fingerprint, DIFFERENT))"
-    seen = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=fresh_hash())
-    assert seen.stdout.split() == [fingerprint(thing) for thing in DIFFERENT]
-
-
-def fresh_hash():
-    return os.environ | {"PYTHONHASHSEED": "7"}
-
-
-def test_a_function_is_known_by_what_it_calls_too():
-    def names(helper):
-        scope = {"__name__": "script"}
-        exec(f"def helper(): return {helper}\ndef make(): return helper()", scope)
-        return scope["make"]
-
-    assert fingerprint(names(1)) == fingerprint(names(1))
-    assert fingerprint(names(1)) != fingerprint(names(2))
-
-
-def test_a_thing_that_holds_itself_has_a_fingerprint():
-    thing = Fitted(1)
-    thing.x = [thing]
-    assert fingerprint(thing) == fingerprint(thing)
+def test_a_disk_that_is_really_full_or_read_only(tmp_path):
+    done = subprocess.run([sys.executable, "-c", MOUNT, str(tmp_path)], capture_output=True, text=True, check=False)
+    if done.returncode == 77:
+        pytest.skip("this system lets us mount nothing")
+    first, second = done.stdout.splitlines()
+    assert first == "4 ['No space left on device']"
+    assert second == f"the checkpoint folder {tmp_path} cannot be used: Read-only file system"

@@ -65,9 +65,9 @@ def model(task, fault=None, **settings):
     if task == "classification":
         library = [("tree", DecisionTreeClassifier(max_depth=2, random_state=0)), ("near", KNeighborsClassifier())]
         library.append(("bayes", GaussianNB()))
-        return SoftClassifier(library + ([("fault", fault)] if fault else []), cv=SPLITS, **settings)
+        return SoftClassifier(library + ([("fault", fault)] if fault else []), cv=SPLITS, refit=True, **settings)
     library = [("tree", DecisionTreeRegressor(max_depth=2, random_state=0)), ("near", KNeighborsRegressor())]
-    return SoftRegressor(library + ([("fault", fault)] if fault else []), cv=SPLITS, **settings)
+    return SoftRegressor(library + ([("fault", fault)] if fault else []), cv=SPLITS, refit=True, **settings)
 
 
 def fitted(task, fault=None, **settings):

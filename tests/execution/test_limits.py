@@ -8,7 +8,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.datasets import load_diabetes, load_iris
 
 from softlearning import SoftClassifier, SoftRegressor
-from softlearning.execution.shared import written
+from softlearning.execution.shared import stored
 from softlearning.library import classifiers
 
 
@@ -21,7 +21,7 @@ def test_without_time_the_dummy_stands_in_and_all_others_say_why(iris):
     model = SoftClassifier(["logistic", "naive_bayes"], time_limit=1e-9).fit(*iris)
     status = model.leaderboard_.set_index("specialist")["status"]
     assert model.weights_["dummy"] == 1
-    assert (status[["logistic", "naive_bayes"]] == "left out: the time limit was reached").all()
+    assert (status[["logistic", "naive_bayes"]] == "skipped: the time limit was reached").all()
     assert model.failures_.empty
     assert model.predict_proba(iris[0]).shape == (150, 3)
 
@@ -89,7 +89,7 @@ class Counting:
 
 def test_scikit_learns_callbacks_hear_of_the_fit_and_of_every_task(iris):
     counting = Counting()
-    model = SoftClassifier(["logistic", "naive_bayes"]).set_callbacks(counting).fit(*iris)
+    model = SoftClassifier(["logistic", "naive_bayes"], refit=True).set_callbacks(counting).fit(*iris)
     refits = len(model.specialists_)
     assert counting.begun == counting.ended == 1 + 2 * 5 + refits
     assert counting.closed
@@ -97,7 +97,7 @@ def test_scikit_learns_callbacks_hear_of_the_fit_and_of_every_task(iris):
 
 def test_a_callback_may_stop_the_fit_which_ends_with_a_model(iris):
     model = SoftClassifier(classifiers("fast")).set_callbacks(Counting(stop_after=12)).fit(*iris)
-    assert "left out: the fit was asked to stop" in set(model.leaderboard_["status"])
+    assert "skipped: the fit was asked to stop" in set(model.leaderboard_["status"])
     assert model.predict(iris[0]).shape == (150,)
 
 
@@ -108,7 +108,7 @@ def test_a_bulky_table_has_its_views_in_files_and_the_same_model(monkeypatch, n_
     expected = fit()
     kept = []
     monkeypatch.setattr("softlearning.method.crossfit.BULKY", 0)
-    monkeypatch.setattr("softlearning.execution.shared.written", lambda d, path: kept.append(path) or written(d, path))
+    monkeypatch.setattr("softlearning.execution.shared.stored", lambda d, path: kept.append(path) or stored(d, path))
     model = fit()
     assert kept
     assert not any(os.path.exists(path) for path in kept)

@@ -1,6 +1,5 @@
 """Under a time limit, what is begun can be finished."""
 
-import numpy as np
 import pytest
 
 from softlearning.execution.plan import Plan, order
@@ -10,25 +9,29 @@ def plan(workers=1, refits=1, folds=3, **costs):
     return Plan(costs, dict.fromkeys(costs, folds), workers, refits)
 
 
-def test_cheap_specialists_come_first():
-    assert order({"forest": 40, "ridge": 0.2, "tree": 2}) == ["ridge", "tree", "forest"]
-
-
-def test_the_first_of_a_family_comes_before_a_third_of_another():
-    costs = {"ridge": 1.0, "lasso": 1.1, "elastic": 1.2, "tree": 2.0}
-    families = {"ridge": "linear", "lasso": "linear", "elastic": "linear", "tree": "tree"}
-    assert order(costs, families) == ["ridge", "tree", "lasso", "elastic"]
+def test_the_smallest_rank_comes_first_and_among_equals_the_cheapest():
+    costs = {"forest": 40, "ridge": 0.2, "tree": 2}
+    assert order(costs) == ["ridge", "tree", "forest"]
+    assert order(costs, {"forest": 0, "ridge": 1, "tree": 1}) == ["forest", "ridge", "tree"]
 
 
 def test_the_order_does_not_depend_on_the_order_of_the_library():
     assert order({"b": 1, "a": 1}) == order({"a": 1, "b": 1}) == ["a", "b"]
 
 
-def test_while_nothing_is_known_a_specialist_is_tried():
-    assert plan(a=1000).refusal("a", remaining=1) == ""
+def test_while_nothing_is_measured_an_expectation_may_be_five_times_too_long():
+    assert plan(a=5, refits=0, folds=1).refusal("a", remaining=1) == ""
+    assert plan(a=6, refits=0, folds=1).refusal("a", remaining=1) == "needs about 6 s, 1 s remain"
 
 
-def test_seconds_are_foreseen_from_relative_costs_and_then_known_from_own_folds():
+def test_one_slow_task_does_not_spoil_all_expectations():
+    p = plan(a=1, b=1, c=1, d=10)
+    for name, seconds in (("a", 2.0), ("b", 2.2), ("c", 500.0)):
+        p.note(name, seconds)
+    assert p.seconds("d") == 22.0
+
+
+def test_seconds_are_corrected_by_what_others_took_and_then_known_from_own_folds():
     p = plan(a=1, b=10)
     p.note("a", 0.5)
     assert p.seconds("b") == 5.0
@@ -36,18 +39,18 @@ def test_seconds_are_foreseen_from_relative_costs_and_then_known_from_own_folds(
     assert p.seconds("b") == 2.0
 
 
-@pytest.mark.parametrize(("remaining", "reason"), [(9, "left out: needs about 20 s, 9 s remain"), (10, ""), (100, "")])
-def test_a_specialist_that_cannot_be_finished_is_left_out_with_its_seconds(remaining, reason):
+@pytest.mark.parametrize(("remaining", "reason"), [(9, "needs about 20 s, 9 s remain"), (10, ""), (100, "")])
+def test_a_specialist_that_cannot_be_finished_is_skipped_with_its_seconds(remaining, reason):
     """Three folds and a refit of about 5 s each; the guess may be wrong by 2."""
     p = plan(a=1, b=10)
     p.note("a", 0.5)
     assert p.refusal("b", remaining) == reason
 
 
-def test_when_its_own_seconds_are_known_there_is_no_benefit_of_the_doubt():
+def test_when_its_own_seconds_are_known_there_is_no_leeway():
     p = plan(a=1)
     p.note("a", 5.0)
-    assert p.refusal("a", remaining=14.9) == "left out: needs about 15 s, 15 s remain"
+    assert p.refusal("a", remaining=14.9) == "needs about 15 s, 15 s remain"
     assert p.refusal("a", remaining=15.1) == ""
 
 
@@ -82,8 +85,8 @@ def test_by_simulation_what_is_begun_ends_in_time(rng):
     """Random libraries with costs that are wrong by up to 2: at most one specialist is begun in vain at a time."""
     for _ in range(200):
         names = [f"s{i}" for i in range(rng.integers(1, 12))]
-        costs = {name: float(10 ** rng.uniform(-1, 2)) for name in names}
-        true = {name: costs[name] * 0.01 * 2 ** rng.uniform(-1, 1) for name in names}
+        costs = {name: float(10 ** rng.uniform(-3, 0)) for name in names}
+        true = {name: costs[name] * 2 ** rng.uniform(-1, 1) for name in names}
         limit = float(10 ** rng.uniform(-1, 2))
         p = Plan(costs, dict.fromkeys(names, 5), refits=1)
         clock = 0.0
@@ -103,4 +106,3 @@ def test_by_simulation_what_is_begun_ends_in_time(rng):
         assert clock + sum(true[name] for name in complete) <= limit * (1 + 1e-9) or len(complete) == 0
         if limit > 20 * sum(true.values()):
             assert sorted(complete) == sorted(names)
-    assert np.isfinite(clock)

@@ -1,77 +1,120 @@
-"""Run a flat list of tasks; what goes wrong is a value with a reason.
+"""Run a flat list of tasks; what goes wrong is a value with a kind and a reason.
 
-A task is (specialist, fold), a top-level function on plain data. `run` has the list carried in one of three ways:
+A task is (specialist, fold), a top-level function on plain data. `run` has the list carried by one of three engines:
 
-    here     in this process, one after another: nothing asks for more
-    crew     each task in a fresh process that may die, hang or overeat alone
-    joblib   on the backend that the caller chose with `joblib.parallel_config`; isolated tasks have a crew there
+    Here         in this process, one after another: nothing asks for more
+    Processes    each task in a process that may die, hang or overeat alone
+    Joblib       the backend that the caller chose with `joblib.parallel_config`
 
-Each task runs on one thread, so n_jobs is the number of busy cores.
+Each task runs on one thread, so n_jobs is the number of busy cores. Behind it: `scheduler` (which task next), `plan`
+(what the time allows), `pool` and `worker` (the processes), `shared` (data that many tasks read), `checkpoint`.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
-from contextlib import closing
 from typing import Any
 
 from joblib import cpu_count
 from joblib.parallel import ThreadingBackend, get_active_backend
 
-from softlearning.execution import office
-from softlearning.execution.engines import attempt, carry_crew, carry_here, carry_joblib
+from softlearning.execution import pool, worker
+from softlearning.execution.engines import Engine, Here, Joblib, Processes, attempt
+from softlearning.execution.scheduler import Scheduler
 from softlearning.execution.shared import Scratch, Shared
-from softlearning.execution.tasks import Answers, Desk, Event, Failure, Limits, Outcome, Task
+from softlearning.execution.tasks import FAILED, Event, Failure, Limits, Outcome, Task, parse_bytes
 
-__all__ = ["Event", "Failure", "Outcome", "Scratch", "Shared", "Task", "attempt", "cores", "elsewhere", "run"]
+__all__ = ["FAILED", "Engine", "Event", "Failure", "Here", "Joblib", "Outcome", "Processes", "Scratch", "Shared"]
+__all__ += ["Task", "attempt", "cores", "elsewhere", "open_engine", "parse_bytes", "run"]
+
+HANDOVER = 1.0  # seconds of work in this process before the processes that were asked for are started
 
 
 def run(
     tasks: Sequence[Task],
     *,
+    engine: Engine | None = None,
     n_jobs: int | None = None,
     deadline: float | None = None,
-    memory_limit: int | None = None,
+    memory_limit: float | str | None = None,
     isolate: bool = False,
     store: Any = None,
     watch: Callable[[Event], Any] | None = None,
     refits: int = 0,
+    reserve: float = 0.0,
 ) -> list[Outcome | Failure]:
     """Outcomes in the order of the tasks; the costliest are started first.
 
-    `deadline` is an instant of `time.monotonic`, `memory_limit` the bytes that the tasks under way may hold together; a
-    limit isolates. Under a deadline whole specialists follow each other, those that cannot be finished are left out,
-    and time is kept for as many `refits` of each. A `store` gives back what was finished before and keeps what
-    finishes now.
+    Parameters
+    ----------
+    engine : who carries the tasks, in a `with` block of the caller's; None takes what `open_engine` gives.
+    deadline : an instant of `time.monotonic`. Whole specialists follow each other by rank, those that cannot be
+        finished are skipped, and time is kept for as many `refits` of each and for `reserve` seconds of other work.
+    memory_limit : the bytes that the tasks under way may hold together. A limit isolates.
+    store : gives back what was finished before and keeps what finishes now.
+    watch : hears of every event.
     """
-    limits = Limits(memory_limit, deadline)
-    desk = Desk(tasks, limits, store, watch, cores(n_jobs), refits)
-    with closing(carry(desk, n_jobs, isolate or limits != Limits())) as answers:
-        for position, answer in answers:
-            desk.accept(position, answer)
-    return desk.answers()
+    limits = Limits(parse_bytes(memory_limit), deadline)
+    isolate = isolate or limits != Limits()
+    scheduler = Scheduler(tasks, limits, store, watch, refits, reserve)
+    if engine is not None:
+        carry(scheduler, engine)
+    else:
+        if not isolate and engine_name(n_jobs, isolate) == "processes":
+            with Here(store) as first:
+                carry(scheduler, first, until=begun_to_pay())
+        if scheduler.waiting:
+            with open_engine(n_jobs, isolate, store) as chosen:
+                carry(scheduler, chosen)
+    return scheduler.answers()
 
 
-def carry(desk: Desk, n_jobs: int | None, isolate: bool) -> Answers:
-    """The carrier at work."""
-    name = carrier(n_jobs, isolate)
+def carry(scheduler: Scheduler, engine: Engine, until: Callable[[], bool] = lambda: False) -> None:
+    """Have the tasks carried. Who runs out of memory beside others is tried again with all of it, alone: so what fails
+    does not depend on the number of workers."""
+    scheduler.set_workers(engine.workers)
+    hungry = []
+    for position, answer in engine.outcomes(lambda: None if until() else scheduler.take()):
+        if engine.workers > 1 and isinstance(answer, Failure) and answer.kind == "memory":
+            hungry.append(position)
+        else:
+            scheduler.accept(position, answer)
+    if hungry:
+        engine.workers = 1
+        scheduler.again(hungry)
+        carry(scheduler, engine)
+
+
+def begun_to_pay() -> Callable[[], bool]:
+    """A question: is it time to hand over to processes? Starting them takes seconds, which small fits never need.
+
+    After a second of work they are started, and work goes on here until they are ready.
+    """
+    end = time.monotonic() + HANDOVER
+    return lambda: pool.started() and pool.warm() if time.monotonic() < end else pool.warm()
+
+
+def open_engine(n_jobs: int | None = None, isolate: bool = False, store: Any = None) -> Engine:
+    """The caller's joblib backend, or the least that serves."""
+    name = engine_name(n_jobs, isolate)
     if name == "joblib":
-        return carry_joblib(desk, n_jobs, isolate)
-    return carry_crew(desk, cores(n_jobs)) if name == "crew" else carry_here(desk)
+        return Joblib(n_jobs, isolate)
+    return Processes(cores(n_jobs)) if name == "processes" else Here(store)
 
 
-def carrier(n_jobs: int | None, isolate: bool) -> str:
-    """Which of the three ways: the caller's joblib backend, or the least that serves."""
-    if office.inside:
+def engine_name(n_jobs: int | None, isolate: bool) -> str:
+    """Which of the three engines serves."""
+    if worker.inside:
         return "here"
     if backend_is_chosen():
         return "joblib"
-    return "crew" if isolate or cores(n_jobs) > 1 else "here"
+    return "processes" if isolate or cores(n_jobs) > 1 else "here"
 
 
 def elsewhere(n_jobs: int | None, isolate: bool) -> bool:
     """Whether tasks run in other processes of this machine, so that data is best shared through files."""
-    return carrier(n_jobs, isolate) == "crew"
+    return engine_name(n_jobs, isolate) == "processes"
 
 
 def backend_is_chosen() -> bool:

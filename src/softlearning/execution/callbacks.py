@@ -1,4 +1,7 @@
-"""scikit-learn's callback protocol (new in 1.9, experimental there): each task of a fit is a subtask of it."""
+"""scikit-learn's callback protocol (new in 1.9, experimental there): each task of a fit is a subtask of it.
+
+Older versions have none: then fits are as ever, and `set_callbacks` is not there.
+"""
 
 from __future__ import annotations
 
@@ -10,26 +13,26 @@ from softlearning.execution.tasks import Event
 
 try:
     from sklearn.callback import CallbackSupportMixin, with_callbacks
-except ImportError:  # scikit-learn before 1.9: there are no callbacks to tell
+except ImportError:  # scikit-learn 1.8
 
     class NoContext:
-        """Takes every call of the protocol and does nothing."""
+        """Hears of the fit and tells nobody."""
 
         def call_on_fit_task_begin(self, **_: Any) -> None:
-            """Nobody listens."""
+            """Nothing."""
 
         def call_on_fit_task_end(self, **_: Any) -> None:
-            """Nobody listens."""
+            """Nothing."""
 
     class CallbackSupportMixin:  # type: ignore[no-redef]
-        """The part of scikit-learn's mixin that a fit calls."""
+        """An estimator that takes no callbacks."""
 
         def _init_callback_context(self, **_: Any) -> NoContext:
             return NoContext()
 
-    def with_callbacks(fit: Callable) -> Callable:  # type: ignore[misc]
+    def with_callbacks(method: Callable) -> Callable:
         """The method as it is."""
-        return fit
+        return method
 
 
 __all__ = ["CallbackSupportMixin", "telling", "with_callbacks"]

@@ -1,249 +1,267 @@
-"""Three ways to carry tasks: in this process, in disposable ones, on a joblib backend of the caller's choice.
+"""Engines carry tasks: in this process, in disposable ones, or on a joblib backend of the caller's choice.
 
-A carrier takes tasks from a desk and yields (position, answer) as they finish. If it is closed before its end, by
-Ctrl-C for example, it leaves no process behind.
+    share(data) -> handle       data that many tasks read, loaded by `handle.load()` wherever the task runs
+    submit(job)                 begin a task
+    next_done() -> (position, answer)     wait for one that has ended
+    cancel()                    end all that is under way
+
+An engine that waits for `workers` tasks at a time needs these four; `outcomes` is written once over them.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
-import threading
+import random
 import time
 import warnings
-from collections.abc import Iterator
+import zlib
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import cache
 from multiprocessing.connection import wait
-from pathlib import Path
 from typing import Any
 
 import cloudpickle
 import numpy as np
-import psutil
 from joblib import Parallel, delayed
 from joblib.externals.loky import get_reusable_executor
 from joblib.parallel import get_active_backend
-from threadpoolctl import ThreadpoolController
 
-from softlearning.execution import office
-from softlearning.execution import pool as crew
-from softlearning.execution.office import say
-from softlearning.execution.tasks import Answers, Desk, Failure, Limits, Outcome, Task, perform
+from softlearning.execution import pool, worker
+from softlearning.execution.scheduler import Job
+from softlearning.execution.shared import Scratch, Shared
+from softlearning.execution.tasks import Failure, Outcome, Task, perform, say
+from softlearning.execution.threads import one_thread, quiet
+
+Answer = tuple[int, Outcome | Failure]  # position of the task in the list, and what became of it
 
 TRIES = 3  # how often a task is begun when something else ended its process
-MARKS = 5  # a task that was under way each time that this many drivers died is not begun again
+DEATHS = 5  # a task that was under way each time that this many drivers died is not begun again
+LOOK = 0.1  # seconds between two looks at the memory of workers, where the system sets no cap
+UNCAPPED = (
+    "this system sets no cap on the memory of a process: it is watched instead, ten times a second, and a specialist "
+    "that grows faster than that may go beyond the memory limit for a moment"
+)
 
 
-# ---------------------------------------------------------------------------------------------------- here
+class Engine:
+    """What all engines share. Used in a `with` block, at whose end nothing of it is left."""
+
+    files = False  # whether shared data is best held in files
+
+    def __init__(self, workers: int = 1):
+        self.workers = workers
+        self.busy = 0
+        self.scratch = Scratch(self.files)
+
+    def __enter__(self) -> Engine:
+        self.scratch.__enter__()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.cancel()
+        self.scratch.__exit__()
+
+    def share(self, data: Any) -> Shared:
+        """A handle on data that many tasks read."""
+        return self.scratch.share(data)
+
+    def submit(self, job: Job) -> None:
+        """Begin a task."""
+        raise NotImplementedError
+
+    def next_done(self) -> Answer:
+        """Wait for a task that has ended."""
+        raise NotImplementedError
+
+    def cancel(self) -> None:
+        """End all tasks under way."""
+
+    def outcomes(self, take: Callable[[], Job | None]) -> Iterator[Answer]:
+        """Carry the tasks that `take` hands out, as many at a time as there are workers."""
+        while True:
+            while self.busy < self.workers and (job := take()) is not None:
+                self.submit(job)
+                self.busy += 1
+            if not self.busy:
+                return
+            answer = self.next_done()
+            self.busy -= 1
+            yield answer
 
 
-def carry_here(desk: Desk) -> Answers:
+# ---------------------------------------------------------------------------------------------------- in this process
+
+
+class Here(Engine):
     """One task after another in this process, on one thread.
 
-    A task that was under way when an earlier driver died is given a process of its own this time.
+    With a store, a task that was under way when an earlier driver died is given a process of its own this time.
     """
-    threads = ThreadpoolController()
-    while (position := desk.next()) is not None:
-        task = desk.tasks[position]
-        with contextlib.nullcontext(0) if desk.store is None else desk.store.attempt(task) as marks:
-            if marks == 0 or office.inside:
-                with threads.limit(limits=1), fence:
-                    answer = perform(task, Exception)
-            elif marks < MARKS:
-                answer = alone(task, Limits())
+
+    def __init__(self, store: Any = None):
+        super().__init__()
+        self.store = store
+
+    def submit(self, job: Job) -> None:
+        """Keep the task; it runs when its answer is asked for."""
+        self.job = job
+
+    def next_done(self) -> Answer:
+        """Run the task."""
+        task = self.job.task
+        with contextlib.nullcontext(0) if self.store is None else self.store.attempt(task) as deaths:
+            if deaths == 0 or worker.inside:
+                answer = attempt(task)
+            elif deaths < DEATHS:
+                answer = alone(self.job)
             else:
-                answer = task.failed(f"under way each time when the last {marks} fits died")
-        yield position, answer
+                answer = task.failed("crash", f"under way each time when the last {deaths} fits died")
+        return self.job.position, answer
 
 
 def attempt(task: Task) -> Outcome | Failure:
     """Run one task in this process, on one thread; an exception, which Ctrl-C is not, becomes a Failure."""
-    with ThreadpoolController().limit(limits=1), fence:
+    with one_thread, quiet():
         return perform(task, Exception)
 
 
-class Fence:
-    """Gives the process back as it was: folder, numpy's global seed, warning filters.
-
-    These belong to the whole process, so with several threads inside, the last that leaves restores.
-    """
-
-    def __init__(self) -> None:
-        self.lock = threading.Lock()
-        self.inside = 0
-
-    def __enter__(self) -> None:
-        with self.lock:
-            if not self.inside:
-                self.folder, self.seed = os.getcwd(), np.random.get_state()  # noqa: NPY002
-                self.warnings = warnings.catch_warnings()
-                self.warnings.__enter__()
-                warnings.simplefilter("ignore")
-            self.inside += 1
-
-    def __exit__(self, *_: object) -> None:
-        with self.lock:
-            self.inside -= 1
-            if not self.inside:
-                self.warnings.__exit__(None, None, None)
-                np.random.set_state(self.seed)  # noqa: NPY002
-                os.chdir(self.folder)
+# ------------------------------------------------------------------------------------------------ disposable processes
 
 
-fence = Fence()
+class Processes(Engine):
+    """Each task in a process that may be lost."""
 
+    files = True
 
-# ---------------------------------------------------------------------------------------------------- crew
+    def __init__(self, workers: int = 1):
+        super().__init__(workers)
+        self.calls: dict[pool.Worker, tuple[Job, int]] = {}  # what each works on, and how often that was begun
+        self.idle: list[pool.Worker] = []
+        self.answers: deque[Answer] = deque()  # of tasks that never got a process
 
-
-def carry_crew(desk: Desk, workers: int) -> Answers:
-    """Each task in a process of its own; the memory limit is divided.
-
-    Who runs out of memory beside others is tried again with all of it, alone: so what fails does not depend on the
-    number of workers.
-    """
-    crew.announce((perform, (task,)) for task in {task.specialist: task for task in desk.tasks}.values())
-    hungry = []
-    for position, answer in through_crew(desk, workers):
-        if workers > 1 and out_of_memory(answer):
-            hungry.append(position)
+    def submit(self, job: Job, tries: int = 1) -> None:
+        """Begin a task. What cannot be sent runs here, unless a limit forbids."""
+        trace = os.path.join(self.scratch.folder, f"{job.position}.trace") if self.scratch.folder else ""
+        try:
+            pickled = cloudpickle.dumps((perform_alone, (job.task,)))
+            at = self.idle.pop() if self.idle else pool.Worker()
+        except pool.CannotStart as error:
+            warnings.warn(f"{error}: tasks run in this process, where a crash or a hang is the fit's", stacklevel=2)
+            self.answers.append((job.position, attempt(job.task)))
+        except Exception as error:
+            failure = job.task.failed("error", f"cannot be sent to a process of its own: {say(error)}")
+            free = job.seconds is None and job.memory is None
+            self.answers.append((job.position, attempt(job.task) if free else failure))
         else:
-            yield position, answer
-    for position in hungry:
-        desk.again(position)
-    yield from through_crew(desk, 1)
+            self.calls[at] = job, tries
+            at.give(pickled, job.seconds, job.until, job.memory, trace)
+            if at.watched():
+                say_once(UNCAPPED)
+
+    def next_done(self) -> Answer:
+        """Wait for news of the workers; those that overstay or overeat are ended."""
+        while not self.answers:
+            ends = [at.end - time.monotonic() for at in self.calls] + [LOOK for at in self.calls if at.watched()]
+            wait([at.connection for at in self.calls], max(min(ends), 0.02) if min(ends) < float("inf") else None)
+            for at in [at for at in self.calls if at.connection.poll()]:
+                if (said := at.hear()) is not None:
+                    self._settle(at, said)
+            for at in self.calls:
+                at.end_if_over()
+        return self.answers.popleft()
+
+    def _settle(self, at: pool.Worker, said: tuple) -> None:
+        """A worker has answered, or will not any more."""
+        job, tries = self.calls.pop(at)
+        if said[0] == "value":
+            self.answers.append((job.position, said[1]))
+        elif said[0] != "lost":
+            seconds = 0.0 if at.start is None else time.monotonic() - at.start
+            self.answers.append((job.position, job.task.failed(said[0], said[1], seconds, said[2])))
+        elif tries == TRIES:
+            self.answers.append((job.position, job.task.failed("crash", f"its process was lost {TRIES} times")))
+        else:
+            self.submit(job, tries + 1)
+        if said[0] == "value" and not pool.forks():
+            self.idle.append(at)
+        else:
+            at.close()
+
+    def cancel(self) -> None:
+        """End all workers."""
+        for at in self.calls:
+            at.stop()
+        for at in (*self.calls, *self.idle):
+            at.close()
+        self.calls, self.idle = {}, []
 
 
-def out_of_memory(answer: Outcome | Failure) -> bool:
-    """Native code does not raise when memory ends: it aborts. The kernel kills."""
-    signs = ("MemoryError", "bad_alloc", "bad allocation", "SIGABRT", "SIGKILL")
-    return isinstance(answer, Failure) and any(sign in answer.error for sign in signs)
+def perform_alone(task: Task) -> Outcome | Failure:
+    """One task in a worker: the global generators begin at the same point wherever and whenever it runs."""
+    seed = zlib.crc32(f"{task.specialist}/{task.fold}".encode())
+    random.seed(seed)
+    np.random.seed(seed)  # noqa: NPY002
+    return perform(task)
 
 
-def through_crew(desk: Desk, workers: int) -> Answers:
-    """Keep `workers` tasks under way until none waits; end those that overstay."""
-    busy: list[crew.Call] = []
-    lost: dict[int, int] = {}
-    try:
-        while True:
-            while len(busy) < workers and (position := desk.next()) is not None:
-                call = begin(desk, position, workers)
-                if isinstance(call, crew.Call):
-                    busy.append(call)
-                else:
-                    yield position, call
-            if not busy:
-                return
-            for call in ended(busy):
-                busy.remove(call)
-                answer = settle(desk, call)
-                lost[call.tag] = lost.get(call.tag, 0) + (answer is None)
-                if answer is None and lost[call.tag] < TRIES:
-                    desk.again(call.tag)
-                else:
-                    yield call.tag, answer or desk.tasks[call.tag].failed(f"its process was lost {TRIES} times")
-    finally:
-        dismiss(busy)
-
-
-def begin(desk: Desk, position: int, workers: int) -> crew.Call | Outcome | Failure:
-    """Start a task in a process of its own, or say why not. What cannot be sent runs here unless a limit forbids."""
-    task = desk.tasks[position]
-    limit = desk.allowance(position)
-    memory = (desk.limits.memory or machine_memory()) // (workers if desk.limits.memory else 1)
-    try:
-        return crew.hire(perform, (task,), tag=position, limit=limit, memory=memory)
-    except crew.CannotStart as error:
-        warnings.warn(f"{error}: specialists run in this process, where a crash or a hang is the fit's", stacklevel=2)
-        return attempt(task)
-    except Exception as error:
-        if desk.limits == Limits() and task.limit is None:
-            return attempt(task)
-        return task.failed(f"cannot be sent to a process of its own: {say(error)}")
-
-
-def ended(busy: list[crew.Call]) -> list[crew.Call]:
-    """Wait for news; the calls that have ended. Calls beyond their limit are told to."""
-    ends = [call.start + call.limit + crew.GRACE for call in busy if call.limit is not None]
-    wait([call.status for call in busy], timeout=max(min(ends) - time.monotonic(), 0.05) if ends else None)
-    now = time.monotonic()
-    for call in busy:
-        if call.overdue(now):
-            call.stop()
-    return [call for call in busy if call.ended()]
-
-
-def settle(desk: Desk, call: crew.Call) -> Outcome | Failure | None:
-    """What a call that ended gives to its task; None when the call was lost with the office."""
-    task = desk.tasks[call.tag]
-    seconds = time.monotonic() - call.start
-    kind, content = call.answer()
-    if kind == "lost":
-        return None
-    if kind == "value":
-        return content
-    reason, trace = content
-    if kind == "died" and call.limit is not None and seconds >= call.limit:
-        reason = f"TimeoutError: ended after {call.limit:.1f} s"
-    elif kind == "died" and desk.limits.memory:
-        reason += f" (under a memory limit of {desk.limits.memory / 2**20:,.0f} MiB)"
-    return task.failed(reason, seconds, trace)
-
-
-def dismiss(busy: list[crew.Call]) -> None:
-    """End all calls under way and wait until they are gone."""
-    for call in busy:
-        call.stop()
-    for call in busy:
-        while not call.ended():
-            wait([call.status], timeout=0.1)
-        call.close()
-
-
-def alone(task: Task, limits: Limits) -> Outcome | Failure:
+def alone(job: Job) -> Outcome | Failure:
     """One task in a process of its own."""
-    [(_, answer)] = through_crew(Desk([task], limits), 1)
-    return answer
+    with Processes() as engine:
+        engine.submit(job)
+        return engine.next_done()[1]
 
 
 @cache
-def machine_memory() -> int:
-    """Bytes of memory that this machine, or the container on it, has."""
-    limits = [psutil.virtual_memory().total]
-    for path in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
-        with contextlib.suppress(OSError, ValueError):  # "max" is no number
-            limits.append(int(Path(path).read_text()))
-    return min(limits)
+def say_once(text: str) -> None:
+    """Warn, but once in a program."""
+    warnings.warn(text, stacklevel=2)
 
 
-# -------------------------------------------------------------------------------------------------- joblib
+# ------------------------------------------------------------------------------------------------------------- joblib
 
 
-def carry_joblib(desk: Desk, n_jobs: int | None, isolate: bool) -> Answers:
-    """On the backend of the caller's choice. When a worker dies, joblib gives up the whole list: what has no result is
-    sent again, isolated from then on, so that a task that kills its process kills nothing else."""
-    in_vain, reason = 0, ""
-    while in_vain < TRIES:
-        sent: set[int] = set()
-        parallel = Parallel(n_jobs, return_as="generator_unordered", pre_dispatch="n_jobs", batch_size=1)
-        try:
-            for position, answer in parallel(calls(desk, isolate, sent)):
-                sent.discard(position)
-                in_vain = 0
-                yield position, answer
-            return
-        except Exception as error:
-            reason, isolate, in_vain = say(error), True, in_vain + 1
-            for position in sorted(sent):
-                if problem := cannot_be_sent(desk.tasks[position]):
-                    yield position, desk.tasks[position].failed(problem)
-                else:
-                    desk.again(position)
-        except BaseException:
-            end_joblib()
-            raise
-    while (position := desk.next()) is not None:
-        yield position, desk.tasks[position].failed(f"workers are lost again and again: {reason}")
+class Joblib(Engine):
+    """The caller's joblib backend, which asks for tasks itself; isolated tasks have a process of their own there."""
+
+    def __init__(self, n_jobs: int | None = None, isolate: bool = False, again: Callable | None = None):
+        super().__init__()
+        self.n_jobs, self.isolate, self.again = n_jobs, isolate, again
+
+    def outcomes(self, take: Callable[[], Job | None]) -> Iterator[Answer]:
+        """When a worker dies, joblib gives up the whole list: what has no result is sent again, isolated from then on,
+        so that a task that kills its process kills nothing else."""
+        in_vain, reason, waiting = 0, "", deque[Job]()
+        take_next = lambda: waiting.popleft() if waiting else take()
+        while in_vain < TRIES:
+            sent: dict[int, Job] = {}
+            parallel = Parallel(self.n_jobs, return_as="generator_unordered", pre_dispatch="n_jobs", batch_size=1)
+            try:
+                for position, answer in parallel(self._calls(take_next, sent)):
+                    sent.pop(position, None)
+                    in_vain = 0
+                    yield position, answer
+                return
+            except Exception as error:
+                reason, self.isolate, in_vain = say(error), True, in_vain + 1
+                for job in list(sent.values()):
+                    if problem := cannot_be_sent(job.task):
+                        yield job.position, job.task.failed("error", problem)
+                    else:
+                        waiting.append(job)
+            except BaseException:
+                end_joblib()
+                raise
+        while (left := take_next()) is not None:
+            yield left.position, left.task.failed("crash", f"workers are lost again and again: {reason}")
+
+    def _calls(self, take: Callable[[], Job | None], sent: dict[int, Job]) -> Iterator[Any]:
+        while (job := take()) is not None:
+            sent[job.position] = job
+            left = None if job.until is None else max(job.until - time.monotonic(), 0.05)
+            yield delayed(far_away)(replace(job, until=None), left, self.isolate)
 
 
 def cannot_be_sent(task: Task) -> str:
@@ -255,19 +273,11 @@ def cannot_be_sent(task: Task) -> str:
     return ""
 
 
-def calls(desk: Desk, isolate: bool, sent: set[int]) -> Iterator[Any]:
-    while (position := desk.next()) is not None:
-        sent.add(position)
-        task, limit = desk.tasks[position], desk.allowance(position)
-        yield delayed(far_away)(position, task, limit, desk.limits.memory, isolate)
-
-
-def far_away(position: int, task: Task, seconds: float | None, memory: int | None, isolate: bool):
+def far_away(job: Job, left: float | None, isolate: bool) -> Answer:
     """One task in a worker of joblib. Clocks of machines differ, so the time travels as a duration."""
-    if not isolate or office.inside:
-        return position, attempt(task)
-    deadline = None if seconds is None else time.monotonic() + seconds
-    return position, alone(task, Limits(memory, deadline))
+    if not isolate or worker.inside:
+        return job.position, attempt(job.task)
+    return job.position, alone(job if left is None else replace(job, until=time.monotonic() + left))
 
 
 def end_joblib() -> None:

@@ -1,291 +1,287 @@
-"""Disposable processes: a call runs in a fresh fork that may die, hang or grow without harm to anybody else.
+"""One pool of disposable processes for Linux, macOS and Windows: a worker may die, hang or grow and harm nobody.
 
-One *office* process per Python process imports the heavy libraries once, on one thread, and then forks a
-*hand* for each call in milliseconds:
+Processes start by the `spawn` method of the standard library, in an interpreter that knows nothing of the driver's
+script: scripts without a `__main__` guard and notebooks work. How many are started depends on the system:
 
-    driver --(job file, answer file, status socket)--> office --fork--> hand: reads job, writes answer
-    driver <--------- status: the exit code; closed by the driver = kill ------- office
+    Linux             one server, which imports the heavy libraries once and then forks a worker for each call
+    macOS, Windows    a worker for several calls, since forks are unsafe or unknown there; one that failed is ended
 
-Both files live in memory and have no name: pickles pass only between processes of one program. The office never imports
-the user's script (a script without a `__main__` guard works), kills a hand together with whatever it left running, and
-when the driver dies it kills all hands, removes the driver's scratch files and leaves.
+The environment variable SOFTLEARNING_START=spawn chooses the second way everywhere. The standard library's own
+"forkserver" is one for the whole program: what it has imported would be imported for the user's processes too.
+
+    driver --- a pipe per worker: call, answer ---> worker
+       \\------ a pipe: the worker's end of that pipe ---> server --- fork ---> worker
+
+Modules of the user are imported by each worker that needs them, so that an edited one is never mistaken for the old.
 """
 
 from __future__ import annotations
 
-import atexit
 import contextlib
+import multiprocessing
 import os
-import pickletools
 import signal
-import socket
-import subprocess
 import sys
-import tempfile
 import threading
 import time
-import uuid
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
-from typing import Any, BinaryIO
+from collections.abc import Callable, Iterator
+from multiprocessing.connection import Connection, Pipe
+from multiprocessing.reduction import send_handle
+from pathlib import Path
+from typing import Any
 
-import cloudpickle
+import psutil
 
-from softlearning.execution.office import CODE, unpack, write
+from softlearning.execution import worker
+from softlearning.execution.tasks import say
 
-ONE_THREAD = dict.fromkeys(
-    ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS", "LOKY_MAX_CPU_COUNT"), "1"
+PRELOAD = (
+    *("numpy", "scipy.linalg", "scipy.optimize", "pandas", "sklearn.ensemble", "sklearn.linear_model", "sklearn.svm"),
+    *("sklearn.neighbors", "sklearn.neural_network", "sklearn.naive_bayes", "sklearn.discriminant_analysis"),
+    *("sklearn.calibration", "sklearn.pipeline", "lightgbm", "catboost"),
 )
-TOKEN = f"softlearning-{uuid.uuid4().hex[:12]}-"  # scratch folders of this program start with it
-GRACE = 0.25  # seconds between the watchdog inside the hand and the kill from outside
-KNOWN = {"numpy", "scipy", "sklearn", "pandas", "lightgbm", "catboost", "softlearning", "cloudpickle", "__main__"}
-KNOWN |= set(sys.stdlib_module_names)
+PATIENCE = 120.0  # seconds for a worker to come up
+GRACE = 0.25  # seconds between the watchdog inside a worker and the end from outside
+STARVED = (-9, -6)  # exit codes of who gets no more memory: the kernel kills, and native code aborts
 
 
 class CannotStart(RuntimeError):
-    """No disposable process can be made here."""
+    """No worker process can be started here."""
 
 
-@dataclass
-class Call:
-    """A call under way in another process."""
-
-    tag: Any
-    limit: float | None
-    answer_file: BinaryIO
-    status: socket.socket
-    start: float = field(default_factory=time.monotonic)
-    stopped: float | None = None
-    exit_code: int | None = None
-
-    def overdue(self, now: float) -> bool:
-        return self.limit is not None and now > self.start + self.limit + GRACE
-
-    def stop(self) -> None:
-        """Ask the office to kill the hand; the exit code still arrives by `status`."""
-        if self.stopped is None:
-            self.stopped = time.monotonic()
-            with contextlib.suppress(OSError):
-                self.status.shutdown(socket.SHUT_WR)
-
-    def ended(self) -> bool:
-        """Whether the hand has ended (or will not end: two seconds after a kill we no longer wait)."""
-        try:
-            message = self.status.recv(CODE.size)
-        except BlockingIOError:
-            return self.stopped is not None and time.monotonic() > self.stopped + 2
-        except OSError:
-            message = b""
-        if len(message) == CODE.size:
-            (self.exit_code,) = CODE.unpack(message)
-        return True
-
-    def answer(self) -> tuple[str, Any]:
-        """("value", v), ("error" or "died", (reason, traceback)), or ("lost", ...) if the office died."""
-        self.answer_file.seek(0)
-        answer = self.answer_file.read()
-        self.close()
-        if self.exit_code == 0 and answer:
-            with contextlib.suppress(Exception):
-                return unpack(answer)
-        crash = answer[:20_000].decode(errors="replace").split("\nExtension modules")[0][-4000:]
-        if self.exit_code is None and self.stopped is None:
-            return "lost", ("the process that starts the workers was ended", crash)
-        return "died", (death(self.exit_code), crash)
-
-    def close(self) -> None:
-        self.answer_file.close()
-        self.status.close()
+def forks() -> bool:
+    """Whether a server forks the workers: libraries of macOS do not survive a fork, and Windows has none."""
+    forced = os.environ.get("SOFTLEARNING_START") == "spawn"
+    return sys.platform == "linux" and hasattr(os, "fork") and not forced
 
 
-def nameless() -> BinaryIO:
-    """A file in memory, without a name: it goes when the last process that holds it closes it."""
-    return open(os.memfd_create("softlearning"), "w+b", buffering=0)
+# ------------------------------------------------------------------------------------------------ starting processes
 
-
-def death(code: int | None) -> str:
-    """Why a process ended, in words."""
-    if code is None:
-        return "the process could not be ended in time"
-    if code < 0:
-        with contextlib.suppress(ValueError):
-            return f"the process was ended by {signal.Signals(-code).name}"
-    return f"the process ended with exit code {code} and no result"
-
-
-class Office:
-    """The driver's end of a process that forks: started afresh, or a branch of another office."""
-
-    def __init__(self, parent: Office | None = None, modules: frozenset[str] = frozenset()) -> None:
-        self.modules = modules
-        self.ready = False
-        self.process: subprocess.Popen | None = None
-        self.control, theirs = socket.socketpair()
-        with theirs:
-            if parent is None:
-                self.process = launch(theirs)
-            else:
-                branch_off(parent, theirs, modules)
-
-    def alive(self) -> bool:
-        try:
-            return self.control.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT) != b""
-        except BlockingIOError:
-            return True
-        except OSError:
-            return False
-
-    def is_ready(self, seconds: float) -> bool:
-        """Whether it came up; waits for it."""
-        if not self.ready:
-            self.control.settimeout(seconds)
-            with contextlib.suppress(OSError):
-                self.ready = self.control.recv(1) == b"r"
-            self.control.settimeout(None)
-        return self.ready
-
-    def close(self) -> None:
-        self.control.close()
-        if self.process is None:
-            return
-        try:
-            self.process.wait(5)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
-
-
-def launch(control: socket.socket) -> subprocess.Popen:
-    code = (
-        f"import sys; sys.path[:] = {sys.path!r}; from softlearning.execution import office; "
-        f"office.main({control.fileno()}, {os.getpid()}, {tempfile.gettempdir()!r}, {TOKEN!r})"
-    )
-    try:
-        return subprocess.Popen(
-            [sys.executable, "-W", "ignore", "-c", code],
-            env=os.environ | ONE_THREAD,
-            pass_fds=[control.fileno()],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,  # Ctrl-C in the terminal is for the driver alone
-        )
-    except OSError as error:
-        raise CannotStart(f"no worker process can be started: {error}") from error
-
-
-def branch_off(office: Office, control: socket.socket, modules: frozenset[str]) -> None:
-    with nameless() as file:
-        write(file, cloudpickle.dumps((list(sys.path), sorted(modules))))
-        with contextlib.suppress(OSError):  # a dead office shows when the branch does not come up
-            socket.send_fds(office.control, [b"o"], [file.fileno(), control.fileno()])
-
-
-_office: Office | None = None
-_branches: list[Office] = []  # for calls that need modules of the user; each knows more than the one before
-_announced: frozenset[str] = frozenset()  # modules that the next branch should have
-_refused = ""  # why there can be no office; asked once
-_barred: frozenset[str] = frozenset()  # modules that no branch came up with
 _lock = threading.RLock()
 
 
-def start() -> None:
-    """Begin to start the office, without waiting for it."""
-    global _office, _refused
-    with _lock:
-        if _refused:
-            raise CannotStart(_refused)
-        if _office is not None and not _office.alive():
-            stop()
-        try:
-            _office = _office or Office()
-        except CannotStart as error:
-            _refused = str(error)
-            raise
+def launch(target: Callable, *args: Any) -> Any:
+    """Start a process in a fresh interpreter; it ends with this one."""
+    process = multiprocessing.get_context("spawn").Process(target=target, args=args, daemon=True)
+    try:
+        with _lock, unnoticed():
+            process.start()
+    except OSError as error:
+        reason = "the working folder was deleted" if isinstance(error, FileNotFoundError) else error
+        raise CannotStart(f"no worker process can be started ({reason})") from error
+    return process
 
 
-def stop() -> None:
-    """End the office, and with it all hands."""
-    global _office
-    with _lock:
-        for office in (*_branches, _office):
-            if office is not None:
-                office.close()
-        _office = None
-        _branches.clear()
+@contextlib.contextmanager
+def unnoticed() -> Iterator[None]:
+    """Start a process that hears nothing of what is special about this one.
 
-
-def _forget() -> None:
-    """After a fork of the driver: the office belongs to the parent."""
-    global _office, _lock
-    for office in (*_branches, _office):
-        if office is not None:
-            if office.process is not None:
-                office.process.returncode = 0  # not our child: nothing to wait for
-            office.control.close()
-    _office, _lock = None, threading.RLock()
-    _branches.clear()
-
-
-atexit.register(stop)
-os.register_at_fork(after_in_child=_forget)
-
-
-def office_for(modules: frozenset[str]) -> Office:
-    """The office, ready, or a branch of it that has these modules."""
-    global _barred, _refused
-    start()
-    assert _office is not None
-    if not _office.is_ready(120):
-        stop()
-        _refused = "the process that starts the workers did not come up"
-        raise CannotStart(_refused)
-    modules = modules - _barred
-    if not modules:
-        return _office
-    for branch in _branches:
-        if modules <= branch.modules and branch.alive():
-            return branch
-    known = frozenset().union(*(branch.modules for branch in _branches))
-    branch = Office(_office, (modules | known | _announced) - _barred)
-    if branch.is_ready(60):
-        _branches.append(branch)
-        return branch
-    branch.close()
-    _barred |= branch.modules
-    return _office
-
-
-def announce(calls: Iterable[tuple[Callable, tuple]]) -> None:
-    """Tell which calls will come, so that one branch serves them all."""
-    global _announced
-    for call in calls:
-        with contextlib.suppress(Exception):  # a call that cannot be pickled shows when it is made
-            _announced |= foreign_modules(cloudpickle.dumps(call))
-
-
-def hire(function: Callable, args: tuple, *, tag: Any, limit: float | None, memory: int | None) -> Call:
-    """Start `function(*args)` in a fresh process, on one thread.
-
-    `limit` in seconds, `memory` in bytes beyond what the process starts with. Raises what pickling raises.
+    Its `__main__` is hidden, else the new process would run the user's script once more. A daemonic process may start
+    others, which is forbidden lest they stay when it is ended: ours notice that themselves. And a worker of joblib has
+    a start method of its own, which a fresh interpreter does not know.
     """
-    if not hasattr(os, "memfd_create"):
-        raise CannotStart("disposable processes need Linux")
-    call_bytes = cloudpickle.dumps((function, args))
-    job = cloudpickle.dumps((list(sys.path), list(sys.argv), os.getcwd(), limit, memory, call_bytes))
-    status, theirs = socket.socketpair()
-    status.setblocking(False)
-    with theirs, nameless() as job_file, _lock:
-        write(job_file, job)
-        office = office_for(foreign_modules(call_bytes))
-        call = Call(tag, limit, nameless(), status)
-        files = [job_file.fileno(), call.answer_file.fileno(), theirs.fileno()]
-        with contextlib.suppress(OSError):  # a dead office shows as "lost"
-            socket.send_fds(office.control, [b"h"], files)
-    return call
+    main, me, method = sys.modules["__main__"], multiprocessing.current_process(), multiprocessing.get_start_method()
+    kept: dict[str, Any] = {name: vars(main)[name] for name in ("__file__", "__spec__") if name in vars(main)}
+    daemon, me.daemon = me.daemon, False
+    strange = method not in multiprocessing.get_all_start_methods()
+    vars(main).pop("__file__", None)
+    main.__spec__ = None
+    if strange:
+        multiprocessing.set_start_method("spawn", force=True)
+    try:
+        yield
+    finally:
+        vars(main).update(kept)
+        me.daemon = daemon
+        if strange:
+            multiprocessing.set_start_method(method, force=True)
 
 
-def foreign_modules(pickled: bytes) -> frozenset[str]:
-    """Modules that a pickle names and an office does not have."""
-    names = {argument for code, argument, _ in pickletools.genops(pickled) if isinstance(argument, str)}
-    return frozenset(name for name in names if name in sys.modules and name.split(".")[0] not in KNOWN)
+class Server:
+    """The driver's end of the process that forks."""
+
+    def __init__(self) -> None:
+        self.owner = os.getpid()
+        self.requests, theirs = Pipe()
+        ours = [name for name in sorted(sys.modules) if name.startswith("softlearning.")]
+        with theirs:
+            self.process = launch(worker.serve, theirs, [*PRELOAD, *ours])
+
+    def ready(self) -> bool:
+        """Whether it has come up."""
+        return self.requests.poll()
+
+    def usable(self) -> bool:
+        """Whether it lives and is this process's own, not that of the process that we were forked from."""
+        return self.owner == os.getpid() and self.process.is_alive()
+
+    def fork(self, connection: Connection) -> None:
+        """Have a worker forked that answers by this connection."""
+        with contextlib.suppress(OSError):  # a dead server shows as a worker that is lost
+            send_handle(self.requests, connection.fileno(), self.process.pid)
+
+
+_server: Server | None = None
+
+
+def server() -> Server:
+    """The server of this process, started if need be; it is not waited for."""
+    global _server
+    with _lock:
+        if _server is None or not _server.usable():
+            _server = Server()
+        return _server
+
+
+def started() -> bool:
+    """Whether the server has been started."""
+    return _server is not None and _server.usable()
+
+
+def warm() -> bool:
+    """Whether a call would begin at once; begins to start what is needed for that."""
+    return not forks() or server().ready()
+
+
+def after_fork() -> None:
+    """In a child of the driver: its server is the driver's, and a lock may have been held."""
+    global _server, _lock
+    _server, _lock = None, threading.RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=after_fork)
+
+
+# ----------------------------------------------------------------------------------------------------------- workers
+
+
+class Worker:
+    """A worker process as the driver sees it, with the call that it is given."""
+
+    def __init__(self) -> None:
+        self.connection, theirs = Pipe()
+        self.process: Any = None  # a child of ours, where no server forks
+        self.handle: psutil.Process | None = None  # known as soon as it is ready
+        self.start: float | None = None  # of the call, an instant of `time.monotonic` as is the end
+        self.end = time.monotonic() + PATIENCE
+        self.over = ""  # "timeout" or "memory" when it was ended for that
+        with theirs:
+            if forks():
+                server().fork(theirs)
+            else:
+                self.process = launch(worker.work, theirs)
+
+    def give(self, call: bytes, seconds: float | None, until: float | None, memory: int | None, trace: str) -> None:
+        """Have it answer a pickled (function, args), begun when it is ready.
+
+        It may take `seconds` and not outlive the instant `until`; `memory` is in bytes beyond what it has, `trace`
+        a file for the traceback of a crash.
+        """
+        self.call, self.seconds, self.until, self.memory, self.trace = call, seconds, until, memory, trace
+        if self.handle is not None:
+            self._begin()
+
+    def _begin(self) -> None:
+        self.start = time.monotonic()
+        left = float("inf") if self.until is None else max(self.until - self.start, 0.05)
+        self.limit = min(left, float("inf") if self.seconds is None else self.seconds)
+        self.end = self.start + self.limit + GRACE
+        self.before = self.held() if self.watched() else 0
+        limit = None if self.limit == float("inf") else self.limit
+        try:
+            folder = os.getcwd()
+        except OSError:  # it was deleted
+            folder = os.path.expanduser("~")
+        with contextlib.suppress(OSError):  # a dead worker shows when it is heard
+            self.connection.send((list(sys.path), list(sys.argv), folder, limit, self.memory, self.trace))
+            self.connection.send_bytes(self.call)
+
+    def hear(self) -> tuple | None:
+        """What became of the call: ("value", value), (kind, reason, traceback), ("lost",) or None for not yet."""
+        try:
+            said = self.connection.recv()
+        except (EOFError, OSError):
+            said = ("ended", self._exit_code())
+        except Exception as error:  # a value of a class that cannot be made here
+            said = ("error", f"its result cannot be read: {say(error)}", "")
+        if said[0] == "ready":
+            with contextlib.suppress(psutil.Error):
+                self.handle = psutil.Process(said[1])
+                self._begin()
+            return None
+        return self._ended(said[1]) if said[0] == "ended" else said
+
+    def _exit_code(self) -> int | None:
+        if self.process is None:
+            return None
+        self.process.join(5)
+        if self.process.exitcode and self.handle is not None:
+            worker.end_marked(self.handle.pid)
+        return self.process.exitcode
+
+    def _ended(self, code: int | None) -> tuple:
+        """Kind, reason and traceback of the end of a process that gave no answer."""
+        if self.start is None:
+            return ("crash", "its process did not come up", "") if self.over or code is not None else ("lost",)
+        if self.over == "timeout" or time.monotonic() - self.start >= self.limit:
+            return "timeout", f"TimeoutError: ended after {self.limit:.1f} s", self._crash()
+        if self.over == "memory":
+            return "memory", f"MemoryError: grew by more than {self.memory} bytes", self._crash()
+        if code is None:
+            return ("lost",)
+        starved = self.memory is not None and code in STARVED
+        under = "" if self.memory is None else f" (under a memory limit of {self.memory / 2**20:,.0f} MiB)"
+        return "memory" if starved else "crash", death(code) + under, self._crash()
+
+    def _crash(self) -> str:
+        """Where the process was when it died, as far as it could tell."""
+        try:
+            text = Path(self.trace).read_text(errors="replace")[:20_000]
+        except OSError:
+            return ""
+        return text.split("\nExtension modules")[0][-4000:]
+
+    def watched(self) -> bool:
+        """Whether its memory must be looked at, since the system sets no cap."""
+        return self.memory is not None and not worker.CAPPED
+
+    def held(self) -> int:
+        """Resident bytes of the worker and all that it started."""
+        total = 0
+        with contextlib.suppress(psutil.Error):
+            for process in (self.handle, *self.handle.children(recursive=True)) if self.handle else ():
+                total += process.memory_info().rss
+        return total
+
+    def end_if_over(self) -> None:
+        """End it when it has used up what it may; that it has ended is still to be heard."""
+        if not self.over and time.monotonic() > self.end:
+            self.over = "timeout"
+            self.stop()
+        elif not self.over and self.start and self.watched() and self.held() - self.before > (self.memory or 0):
+            self.over = "memory"
+            self.stop()
+
+    def stop(self) -> None:
+        """End it with all that it started."""
+        if self.handle is not None:
+            worker.end_tree(self.handle)
+        elif self.process is not None:
+            self.process.kill()
+
+    def close(self) -> None:
+        """Leave nothing of it: a worker whose connection is closed ends by itself."""
+        self.connection.close()
+        if self.process is not None:
+            self.process.join(2)
+            self.stop()
+            self.process.join(5)
+
+
+def death(code: int) -> str:
+    """Why a process ended, in words."""
+    with contextlib.suppress(ValueError):
+        if code < 0:
+            return f"the process was ended by {signal.Signals(-code).name}"
+    return f"the process ended with exit code {code} and no result"

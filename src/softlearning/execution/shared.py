@@ -3,48 +3,49 @@
 `Scratch.share` keeps an array, a sparse matrix, a frame, anything that pickles, in memory or, for tasks in
 other processes, in one file of a private folder. There the large buffers lie outside the pickle, so that
 `Shared.load` maps them instead of reading them, and mapped memory cannot be written.
+
+A folder is named after the process that made it. What a killed process left is removed by the next that makes one.
 """
 
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import mmap
 import os
+import pickle
+import platform
 import shutil
 import tempfile
+import uuid
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import cloudpickle
 import numpy as np
 import pandas as pd
+import psutil
 from scipy import sparse
 
 from softlearning.execution.fingerprint import fingerprint
-from softlearning.execution.office import unpack
-from softlearning.execution.pool import TOKEN
 
 PAGE = 64  # bytes; buffers begin at multiples of it, as native code likes
+PREFIX = "softlearning-"
 
 
 @dataclass(frozen=True)
 class Shared:
-    """A handle on shared data: small where the data lies in a file, the data itself otherwise."""
+    """A handle on shared data: the path of a file, or the data itself."""
 
     held: Any = None
     path: str = ""
-    skeleton: bytes = b""
-    spans: tuple[tuple[int, int], ...] = field(default=())  # first byte and length of each buffer in the file
 
     def load(self) -> Any:
         """The data, read-only."""
-        if not self.path:
-            return read_only(self.held)
-        with open(self.path, "rb") as file:
-            whole = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
-        return unpack(self.skeleton, buffers=[whole[first : first + length] for first, length in self.spans])
+        return fetched(self.path) if self.path else read_only(self.held)
 
     @cached_property
     def digest(self) -> str:
@@ -64,12 +65,25 @@ class Scratch:
     def __enter__(self) -> Scratch:
         if self.shared:
             with contextlib.suppress(OSError):  # no room, no rights: then the data travel with each task
-                self.folder = tempfile.mkdtemp(prefix=TOKEN)  # readable by its owner alone
+                self.folder = tempfile.mkdtemp(prefix=f"{PREFIX}{owner()}-")  # readable by its owner alone
+                sweep(Path(self.folder).parent)
         return self
 
     def __exit__(self, *_: object) -> None:
         if self.folder:
             shutil.rmtree(self.folder, ignore_errors=True)
+
+    def share(self, data: Any) -> Shared:
+        """A handle on data, by which any task can load it."""
+        if not self.folder:
+            return Shared(held=data)
+        self.count += 1
+        path = os.path.join(self.folder, f"{self.count}.bin")
+        try:
+            stored(data, path)
+        except OSError:  # the disk is full
+            return Shared(held=data)
+        return Shared(path=path)
 
     def once(self, name: str, make: Callable[[], Any]) -> Any:
         """The data of this name: made by the first who asks, in whatever process, and read by all others."""
@@ -77,7 +91,7 @@ class Scratch:
             if name not in self.held:
                 self.held[name] = make()
             return self.held[name]
-        path = os.path.join(self.folder, name + ".once")
+        path = os.path.join(self.folder, f"{name}.once")
         with contextlib.suppress(FileNotFoundError):
             return fetched(path)
         data = make()
@@ -88,35 +102,22 @@ class Scratch:
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "held": {}}
 
-    def share(self, data: Any) -> Shared:
-        if not self.folder:
-            return Shared(held=data)
-        path = os.path.join(self.folder, f"{self.count}.bin")
-        self.count += 1
-        try:
-            return written(data, path)
-        except OSError:  # the disk is full
-            with contextlib.suppress(OSError):
-                os.truncate(path, 0)
-            return Shared(held=data)
-
-
-def written(data: Any, path: str) -> Shared:
-    skeleton, buffers = dismantle(data)
-    with open(path, "wb") as file:
-        spans = [write_aligned(file, buffer) for buffer in buffers]
-        file.write(b"\0")  # an empty file cannot be mapped
-    return Shared(path=path, skeleton=skeleton, spans=tuple(spans))
-
 
 def stored(data: Any, path: str) -> None:
-    """`data` in a file that says itself where its buffers lie; it appears under its name only when it is whole."""
-    part = f"{path}.{os.getpid()}"
-    shared = written(data, part)
-    with open(part, "ab") as file:
-        head = cloudpickle.dumps((shared.skeleton, shared.spans))
-        file.write(head + len(head).to_bytes(8, "little"))
-    os.replace(part, path)
+    """Data in a file: its large buffers, the pickle of the rest, and where all lies. It appears when it is whole."""
+    buffers: list[Any] = []
+    skeleton = cloudpickle.dumps(data, protocol=5, buffer_callback=buffers.append)
+    part = f"{path}.{uuid.uuid4().hex}"
+    try:
+        with open(part, "wb") as file:
+            spans = [write_aligned(file, buffer.raw()) for buffer in buffers]
+            head = pickle.dumps((skeleton, spans))
+            file.write(head + len(head).to_bytes(8, "little"))
+        os.replace(part, path)
+    except OSError:
+        with contextlib.suppress(OSError):
+            os.unlink(part)
+        raise
 
 
 def fetched(path: str) -> Any:
@@ -124,18 +125,12 @@ def fetched(path: str) -> Any:
     with open(path, "rb") as file:
         whole = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
     size = int.from_bytes(whole[-8:], "little")
-    skeleton, spans = unpack(whole[-8 - size : -8])
-    return unpack(skeleton, buffers=[whole[first : first + length] for first, length in spans])
-
-
-def dismantle(data: Any) -> tuple[bytes, list[memoryview]]:
-    """The pickle of `data` without its large buffers, and these."""
-    buffers: list[Any] = []
-    skeleton = cloudpickle.dumps(data, protocol=5, buffer_callback=buffers.append)
-    return skeleton, [buffer.raw() for buffer in buffers]
+    skeleton, spans = pickle.loads(whole[-8 - size : -8])
+    return pickle.loads(skeleton, buffers=[whole[first : first + length] for first, length in spans])
 
 
 def write_aligned(file, buffer: memoryview) -> tuple[int, int]:
+    """Append a buffer; where it begins and how long it is."""
     file.write(b"\0" * (-file.tell() % PAGE))
     first = file.tell()
     file.write(buffer)
@@ -154,3 +149,38 @@ def read_only(data: Any) -> Any:
     if isinstance(data, pd.DataFrame):
         return data.copy(deep=False)  # pandas copies on write
     return data
+
+
+# ------------------------------------------------------------------------------------------------- whose file is this
+
+
+def owner() -> str:
+    """A name for this process that no other has: machine, number, start."""
+    return f"{machine()}-{os.getpid()}-{started(os.getpid())}"
+
+
+def machine() -> str:
+    """This machine or container, whose numbers of processes mean nothing elsewhere."""
+    return hashlib.sha256(platform.node().encode()).hexdigest()[:8]
+
+
+def started(pid: int) -> str:
+    """When a process started; empty when there is none. Linux counts from the boot, which no clock change moves."""
+    with contextlib.suppress(OSError, IndexError):
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[19]
+    with contextlib.suppress(psutil.Error):
+        return f"{psutil.Process(pid).create_time():.0f}"
+    return ""
+
+
+def is_gone(name: str) -> bool:
+    """Whether the process that `owner` named has ended; False for what is no such name, or of another machine."""
+    parts = name.split("-")
+    return len(parts) == 3 and parts[0] == machine() and parts[1].isdigit() and started(int(parts[1])) != parts[2]
+
+
+def sweep(folder: Path) -> None:
+    """Remove the scratch folders of processes that were killed."""
+    for path in folder.glob(f"{PREFIX}*-*-*-*"):
+        if is_gone(path.name.removeprefix(PREFIX).rsplit("-", 1)[0]):
+            shutil.rmtree(path, ignore_errors=True)

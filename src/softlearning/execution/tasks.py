@@ -1,29 +1,28 @@
-"""Tasks and what becomes of them; a failure is a value with a reason."""
+"""Tasks and what becomes of them: a failure is a value with a kind and a reason."""
 
 from __future__ import annotations
 
-import threading
+import re
 import time
 import traceback
-from collections import Counter
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from softlearning.execution.office import say
-from softlearning.execution.plan import Plan, order
-
 FOREVER = float("inf")
+FAILED = frozenset({"error", "timeout", "memory", "crash"})  # kinds of a task that ran and did not end well
+UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 
 
 @dataclass(frozen=True)
 class Task:
     """One unit of work: a top-level function on plain data. `fold` is a fold number or "refit".
 
-    `cost` is relative and orders the list, under a deadline together with `family`; `limit` in seconds ends the task,
-    None leaves it to the deadline.
+    `cost` is the expected seconds on this machine; without a deadline the costliest tasks are started first. Under a
+    deadline specialists follow each other by `rank`, the smallest first. `limit` in seconds ends the task, None leaves
+    that to the deadline.
     """
 
     specialist: str
@@ -32,38 +31,37 @@ class Task:
     args: tuple
     cost: float = 1.0
     limit: float | None = None
-    family: str = ""
+    rank: float = 0.0
 
-    def failed(self, error: str, seconds: float = 0.0, trace: str = "") -> Failure:
-        return Failure(self.specialist, self.fold, error, seconds, trace)
+    def failed(self, kind: str, error: str, seconds: float = 0.0, trace: str = "") -> Failure:
+        """The Failure of this task."""
+        return Failure(self.specialist, self.fold, error, seconds, trace, kind)
 
 
 @dataclass(frozen=True)
 class Failure:
-    """What went wrong with a task, for the user to read."""
+    """What went wrong with a task, for the user to read.
+
+    kind : "error" (it raised), "timeout", "memory", "crash" (its process died); or it was never begun: "skipped" (there
+        was no time for it), "cancelled" (its result was no longer of use).
+    """
 
     specialist: str
     fold: int | str
     error: str
     seconds: float
     traceback: str = ""
-
-    @property
-    def kind(self) -> str:
-        return "skipped" if self.error.startswith(("left out:", "not begun:")) else "error"
+    kind: str = "error"
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a task gave: a value, or a Failure in its place."""
+    """What a task gave."""
 
     specialist: str
     fold: int | str
     value: Any
     seconds: float
-
-
-Answers = Generator[tuple[int, Outcome | Failure], None, None]  # position of the task in the list, and its answer
 
 
 @dataclass(frozen=True)
@@ -88,7 +86,11 @@ class Limits:
     deadline: float | None = None
 
     def remaining(self) -> float:
+        """Seconds until the deadline."""
         return FOREVER if self.deadline is None else self.deadline - time.monotonic()
+
+
+FREE = Limits()
 
 
 def perform(task: Task, caught: type[BaseException] = BaseException) -> Outcome | Failure:
@@ -97,7 +99,8 @@ def perform(task: Task, caught: type[BaseException] = BaseException) -> Outcome 
     try:
         value = checked(task.function(*task.args))
     except caught as error:
-        return task.failed(say(error), time.perf_counter() - start, traceback.format_exc(limit=-20))
+        kind = "memory" if isinstance(error, MemoryError) else "error"
+        return task.failed(kind, say(error), time.perf_counter() - start, traceback.format_exc(limit=-20))
     return Outcome(task.specialist, task.fold, value, time.perf_counter() - start)
 
 
@@ -109,117 +112,27 @@ def checked(value: Any) -> Any:
     return value
 
 
-class Desk:
-    """Hands out the tasks, takes in the answers, keeps the store and tells who watches.
+def say(error: BaseException) -> str:
+    """Type and message, even when the message itself cannot be made."""
+    try:
+        text = str(error)
+    except Exception:
+        text = "(its message cannot be printed)"
+    return f"{type(error).__name__}: {text}"[:2000].rstrip(": ")
 
-    The costliest tasks come first; under a deadline whole specialists follow each other as in `budget`. When a task
-    of a specialist has failed, its other tasks are not begun: it cannot be part of the blend any more.
-    """
 
-    def __init__(
-        self,
-        tasks: Sequence[Task],
-        limits: Limits = Limits(),
-        store: Any = None,
-        watch: Callable | None = None,
-        workers: int = 1,
-        refits: int = 0,
-    ):
-        self.tasks = tasks
-        self.limits = limits
-        self.store = store
-        self.watch = watch
-        self.answered: dict[int, Outcome | Failure] = {}
-        self.lost: dict[str, str] = {}  # specialist -> why none of its other tasks is begun
-        self.stopped = ""
-        self.lock = threading.Lock()  # joblib asks for the next task from its own threads
-        self._restore()
-        unanswered = [i for i in range(len(tasks)) if i not in self.answered]
-        self.waiting = sorted(unanswered, key=lambda i: (tasks[i].cost, -i))  # the next is the last
-        self.plan = None
-        if limits.deadline is not None:
-            costs = {task.specialist: task.cost for task in tasks}
-            ranks = order(costs, {task.specialist: task.family or task.specialist for task in tasks})
-            self.waiting = sorted(unanswered, key=lambda i: (-ranks.index(tasks[i].specialist), -i))
-            self.plan = Plan(costs, Counter(tasks[i].specialist for i in unanswered), workers, refits)
-        for i in reversed(self.waiting):
-            self._tell("waiting", tasks[i])
-
-    def _restore(self) -> None:
-        for i, task in enumerate(self.tasks if self.store is not None else ()):
-            if (value := self.store.get(task)) is not None:
-                self.answered[i] = Outcome(task.specialist, task.fold, value, 0.0)
-                self._tell("restored", task)
-
-    def next(self) -> int | None:
-        """The position of the next task to begin."""
-        with self.lock:
-            while self.waiting:
-                if self.limits.remaining() <= 0:
-                    self.stop("not begun: the time limit was reached")
-                position = self.waiting.pop()
-                task = self.tasks[position]
-                if reason := self.stopped or self.lost.get(task.specialist) or self._refusal(task):
-                    self.answered[position] = task.failed(reason)
-                    self._tell("failed", task, error=reason)
-                else:
-                    self._tell("started", task)
-                    return position
+def parse_bytes(amount: float | str | None) -> int | None:
+    """A number of bytes from 2_000_000_000, 2e9, "2 GB" or "1.5 GiB"; None stays None."""
+    if amount is None:
         return None
-
-    def _refusal(self, task: Task) -> str:
-        """Why a task cannot be begun in the time that remains."""
-        if self.plan is None:
-            return ""
-        if reason := self.plan.refusal(task.specialist, self.limits.remaining()):
-            self._lose(task.specialist, reason)
-        else:
-            self.plan.begun.add(task.specialist)
-        return reason
-
-    def _lose(self, specialist: str, reason: str) -> None:
-        self.lost.setdefault(specialist, reason)
-        if self.plan is not None:
-            self.plan.give_up(specialist)
-
-    def allowance(self, position: int) -> float | None:
-        """Seconds for a task that starts now. While others wait it may take half of what remains: a task that hangs
-        must not cost the others their turn."""
-        task, remaining = self.tasks[position], self.limits.remaining()
-        with self.lock:
-            planned = FOREVER if self.plan is None else self.plan.allowance(task.specialist, remaining)
-        least = min(remaining / 2 if self.waiting else remaining, FOREVER if task.limit is None else task.limit)
-        least = min(least, planned)
-        return None if least == FOREVER else max(least, 0.05)
-
-    def again(self, position: int) -> None:
-        """A task that was lost through no fault of its own waits once more."""
-        self.waiting.append(position)
-
-    def accept(self, position: int, answer: Outcome | Failure) -> None:
-        task = self.tasks[position]
-        with self.lock:
-            self.answered[position] = answer
-            if isinstance(answer, Failure):
-                self._lose(task.specialist, f"not begun: fold {task.fold} failed")
-                return self._tell("failed", task, answer.seconds, answer.error)
-            if self.plan is not None:
-                self.plan.note(task.specialist, answer.seconds)
-        if self.store is not None:
-            self.store.put(task, answer.value)
-        self._tell("finished", task, answer.seconds)
-
-    def stop(self, reason: str) -> None:
-        """Begin nothing more."""
-        self.stopped = self.stopped or reason
-
-    def answers(self) -> list[Outcome | Failure]:
-        return [self.answered[i] for i in range(len(self.tasks))]
-
-    def _tell(self, kind: str, task: Task, seconds: float = 0.0, error: str = "") -> None:
-        if self.watch is None:
-            return
-        done, total = len(self.answered), len(self.tasks)
-        event = Event(kind, task.specialist, task.fold, seconds, done, total, error, task.cost)
-        if self.watch(event):
-            self.stop("not begun: the fit was asked to stop")
+    found = re.fullmatch(r"\s*([\d_.]+(?:e\+?\d+)?)\s*([kmgt]?)(i?)b?\s*", str(amount).lower())
+    try:
+        if isinstance(amount, bool) or found is None:
+            raise ValueError
+        unit = UNITS[found[2]] if not found[3] else 1024 ** (" kmgt".index(found[2] or " "))
+        size = int(float(found[1]) * unit)
+    except (ValueError, OverflowError):
+        size = 0
+    if size < 1:
+        raise ValueError(f"{amount!r} is no amount of memory: give bytes, as 2e9, or a text, as '2 GB' or '512 MiB'")
+    return size

@@ -28,6 +28,7 @@ from softlearning.method.training import Resources, Training
 from softlearning.uncertainty.calibration import Calibration, apply_calibration, fit_calibration
 from softlearning.weights import solve_weights
 
+SECONDS = 0.01  # that a cost of 1 stands for
 BULKY = 2**26  # bytes of a table of numbers from which its views lie in files also for tasks of this process
 SHRINK = 50.0  # nats, by the study of defaults: with less, small tables make specialists overconfident
 FEW = 2_000  # rows up to which calibration is cross-fitted; beyond, two numbers flatter by nothing that counts
@@ -200,7 +201,7 @@ def work_for(s: Specialist, table: Preparation, done: CrossFit, fold: int, train
 def fit_task(work: Work, keep: bool) -> Task:
     s = work.specialist
     fold = "refit" if work.fold == REFIT else work.fold
-    return Task(s.name, fold, fit_and_predict, (work, keep), cost=s.cost, family=s.family)
+    return Task(s.name, fold, fit_and_predict, (work, keep), cost=SECONDS * s.cost)
 
 
 def run_tasks(tasks: list[Task], library: Library, resources: Resources, refits: int = 0) -> list[Outcome | Failure]:

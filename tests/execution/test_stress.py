@@ -1,7 +1,7 @@
 """Whole fits under trouble, many times over: kills, hangs, memory, determinism, leaks, threads.
 
-Each campaign has a short form for every day and a long one under `slow`; the long ones append a line to the file named
-by SOFTLEARNING_CAMPAIGNS, if there is one.
+Each stress test has a short form for every day and a long one under `slow`; the long ones append a line to the file
+named by SOFTLEARNING_STRESS, if there is one.
 """
 
 import gc
@@ -27,18 +27,19 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.tree import DecisionTreeClassifier
 
 from softlearning import SoftClassifier
-from softlearning.execution.pool import TOKEN
+from softlearning.execution.checkpoint import TASK
+from softlearning.execution.shared import PREFIX
 from tests.execution.faults import FaultyClassifier, processes_left
 from tests.execution.test_faults import LABELS, SPLITS, X
 
 OWN = ["logistic", "knn_5", "decision_tree", "naive_bayes", "spline_logistic"]  # rows that may run in this process
 
 
-def record(campaign, **counts):
-    """One line of the log of the long campaigns."""
-    if path := os.environ.get("SOFTLEARNING_CAMPAIGNS"):
+def record(name, **counts):
+    """One line of the log of the long stress tests."""
+    if path := os.environ.get("SOFTLEARNING_STRESS"):
         with open(path, "a") as file:
-            print(json.dumps({"campaign": campaign} | counts), file=file)
+            print(json.dumps({"stress_test": name} | counts), file=file)
 
 
 def many(short, long):
@@ -77,17 +78,20 @@ class Counted(LogisticRegression):
 def driver(folder, log, n_jobs):
     """What the processes that are killed do."""
     library = [(f"counted_{C}", Counted(log, C)) for C in (0.1, 1.0, 10.0)] + [("bayes", GaussianNB())]
-    model = SoftClassifier(library, cv=SPLITS, checkpoint=folder or None, n_jobs=n_jobs)
+    model = SoftClassifier(library, cv=SPLITS, refit=True, checkpoint=folder or None, n_jobs=n_jobs)
     print(digest(quiet_fit(model)), flush=True)
 
 
 def start_driver(folder, log, n_jobs=2):
-    code = f"from tests.execution.test_campaigns import driver; driver({str(folder)!r}, {str(log)!r}, {n_jobs})"
+    code = f"from tests.execution.test_stress import driver; driver({str(folder)!r}, {str(log)!r}, {n_jobs})"
     return subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
 
 
 def kill_and_resume(tmp_path, rng, kills):
-    """Kill a fit up to `kills` times, each at a random moment of its work, and let it end: digest, kills, fits."""
+    """Kill a fit up to `kills` times, each at a random moment, and let it end: digest, kills, fits in folds.
+
+    The refits of an estimator that is not ours are not kept, since nothing here unpickles: they are not counted.
+    """
     folder, log = tmp_path / "store", tmp_path / "log"
     log.write_text("")
     done = 0
@@ -102,14 +106,18 @@ def kill_and_resume(tmp_path, rng, kills):
         done += process.returncode == -signal.SIGKILL
         if process.returncode == 0:
             break
-    return start_driver(folder, log).communicate()[0].strip(), done, len(log.read_text().splitlines())
+    return start_driver(folder, log).communicate()[0].strip(), done, fits_in_folds(log)
+
+
+def fits_in_folds(log):
+    return sum(not line.endswith(f" {len(X)}") for line in log.read_text().splitlines())
 
 
 @many(1, 300)
 def test_a_killed_fit_goes_on_and_ends_with_the_same_model(tmp_path, rng, count):
     undisturbed, log = start_driver("", tmp_path / "undisturbed"), tmp_path / "undisturbed"
     expected = undisturbed.communicate()[0].strip()
-    tasks = len(log.read_text().splitlines())
+    tasks = fits_in_folds(log)
     kills = repeated = 0
     while kills < count:
         part = tmp_path / str(kills)
@@ -117,7 +125,7 @@ def test_a_killed_fit_goes_on_and_ends_with_the_same_model(tmp_path, rng, count)
         got, killed, fits = kill_and_resume(part, rng, min(4, count - kills))
         assert got == expected
         assert fits - tasks <= 2 * killed  # at most the tasks under way, and there are two workers
-        assert not [p for p in (part / "store").iterdir() if "tmp-" in p.name or "attempt" in p.name]
+        assert not [p for p in (part / "store").iterdir() if not p.name.endswith(TASK)]
         kills, repeated = kills + max(killed, 1), repeated + fits - tasks
     record("killed and resumed", kills=kills, same=kills, tasks_repeated=repeated)
 
@@ -175,6 +183,7 @@ def test_who_goes_over_the_memory_limit_dies_alone(count):
         library = [("greedy", Greedy(native=bool(i % 2))), ("tree", DecisionTreeClassifier(max_depth=2))]
         model = quiet_fit(SoftClassifier(library, cv=SPLITS, memory_limit=limit))
         assert model.weights_.index.tolist() == ["tree"]
+        assert model.record_.crossed.failures[0].kind == "memory"
         assert model.failures_["error"][0].startswith("the process was ended by SIGABRT" if i % 2 else "MemoryError")
         assert psutil.Process().memory_info().rss - before < limit
     if count > 2:
@@ -185,7 +194,7 @@ def test_who_goes_over_the_memory_limit_dies_alone(count):
 
 SAME = """
 import contextlib, json, joblib
-from tests.execution.test_campaigns import OWN, digest, quiet_fit, SoftClassifier, SPLITS
+from tests.execution.test_stress import OWN, digest, quiet_fit, SoftClassifier, SPLITS
 seen = {}
 for backend in BACKENDS:
     for n_jobs in (1, 2, 4):
@@ -226,7 +235,7 @@ def test_nothing_about_the_machine_changes_a_bit():
 def belongings():
     """Files that this program has open, and its files in the temporary folders."""
     places = [Path(tempfile.gettempdir()), Path("/dev/shm")]
-    files = [p.name for place in places if place.exists() for p in place.glob(f"{TOKEN}*")]
+    files = [p.name for place in places if place.exists() for p in place.glob(f"{PREFIX}*-{os.getpid()}-*")]
     return psutil.Process().num_fds(), files
 
 
