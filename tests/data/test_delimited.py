@@ -81,7 +81,7 @@ TEXTS = {
     "commas in words, semicolons between": ("a;b\nx, y;1\nz, w, v;2\n", {"a": ["x, y", "z, w, v"], "b": [1, 2]}),
     "a date with colons": ("t|v\n10:30|1\n11:45|2\n", {"t": ["10:30", "11:45"], "v": [1, 2]}),
     "no line end at the end": ("a,b\n1,2", {"a": [1], "b": [2]}),
-    "missing cells": ("a,b\n,x\n2,\n", {"a": [np.nan, 2], "b": ["x", None]}),
+    "missing cells": ("a,b\n,x\n2,\n", {"a": [np.nan, 2], "b": ["x", np.nan]}),
 }
 
 

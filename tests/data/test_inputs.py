@@ -125,7 +125,11 @@ REFUSED = {
     "complex": (np.ones((3, 2)) * 1j, ValueError, "Complex data not supported"),
     "complex frame": (pd.DataFrame({"z": [1j, 2j]}), ValueError, "column `z`: complex"),
     "bytes": (np.array([[b"1", b"2"]]), TypeError, "decode bytes"),
-    "a number beyond floats": (pd.DataFrame({"z": [10**400, 1]}), ValueError, "column `z`, row 0: .*infinity"),
+    "a number beyond floats": (
+        pd.DataFrame({"z": pd.Series([10**400, 1], dtype=object)}),
+        ValueError,
+        "column `z`, row 0: .*infinity",
+    ),
     "a number beyond floats among words": (pd.DataFrame({"z": ["a", 10**400]}), ValueError, "`z`, row 1: .*infinity"),
     "bytes frame": (pd.DataFrame({"z": [b"a", b"b"]}), TypeError, "column `z`, row 0.*bytes"),
     "dict": (np.array([[1, {}], [2, 3]], dtype=object), TypeError, "argument must be .* string.* number"),

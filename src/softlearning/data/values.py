@@ -6,7 +6,7 @@ import datetime
 import decimal
 import numbers
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -118,19 +118,14 @@ def _merge(codes: np.ndarray, words: list[str | None]) -> Cells:
     return Cells("values", position[codes], list(index))
 
 
-OBJECT_FORMS = {
-    "boolean": "flag",
-    "integer": "number",
-    "floating": "number",
-    "mixed-integer-float": "number",
-    "decimal": "number",
-    "datetime": "time",
-    "datetime64": "time",
-    "date": "time",
+# what pandas infers -> form of the cells
+OBJECT_FORMS = dict.fromkeys(("integer", "floating", "mixed-integer-float", "decimal", "empty"), "number")
+OBJECT_FORMS |= dict.fromkeys(("datetime", "datetime64", "date"), "time")
+OBJECT_FORMS |= {
     "timedelta": "span",
     "timedelta64": "span",
-    "empty": "number",
-}  # what pandas infers -> form of the cells
+    "boolean": "flag",
+}
 
 
 def _object_cells(values: np.ndarray, name: str) -> Cells:
@@ -240,6 +235,8 @@ class Amount(NamedTuple):
 
 def take_apart(word: str) -> Amount | None:
     """`(1,999)`, `$ 1.4k`, `7 %` and `1,150 sqft` as amounts; None for other words."""
+    if word.isascii() and word.isdigit():
+        return Amount(word, 1.0, "")
     found = _AMOUNT.fullmatch(word)
     if found is None or bool(found["open"]) != bool(found["close"]) or (found["before"] and found["after"]):
         return None
@@ -255,21 +252,15 @@ def number_style(words: Sequence[str]) -> str:
     """
     words = [word for word in words if word.casefold() not in MISSING_MARKS]
     first = take_apart(words[0]) if words else None
-    if first is None or not any(char.isdigit() for word in words for char in word):
+    if first is None or all(word.isalpha() for word in words):
         return ""
-    fits = dict.fromkeys(SPELLINGS, True)
-    for word in _sample_then_all(words):
+    fits = list(SPELLINGS)
+    for word in [*words[:: max(1, len(words) // 50)], *words]:  # a sample first: most other words fail there
         amount = take_apart(word)
-        fits = {s: True for s in fits if amount and amount.unit == first.unit and PATTERNS[s].fullmatch(amount.core)}
+        fits = [s for s in fits if amount and amount.unit == first.unit and PATTERNS[s].fullmatch(amount.core)]
         if not fits:
             return ""
-    return f"{next(iter(fits))} {first.unit}".strip()
-
-
-def _sample_then_all(words: Sequence[str]) -> Iterator[str]:
-    """A spread sample first: most wrong styles fail there."""
-    yield from words[:: max(1, len(words) // 50)]
-    yield from words
+    return f"{fits[0]} {first.unit}".strip()
 
 
 def parse_number(word: str, style: str) -> float:
@@ -283,46 +274,18 @@ def parse_number(word: str, style: str) -> float:
     amount = take_apart(word)
     if amount is None or not (amount.unit == unit or (not amount.unit and unit != "%")):
         raise ValueError(f"{word!r} is not a number")
-    if not PATTERNS[spelling].fullmatch(amount.core):
-        if not PATTERNS["plain"].fullmatch(amount.core):
-            raise ValueError(f"{word!r} is not a number")
-        return float(amount.core) * amount.factor
-    core = amount.core
-    for mark in SPELLINGS[spelling][1]:
-        core = core.replace(mark, "")
+    spelling = next((s for s in (spelling, "plain") if PATTERNS[s].fullmatch(amount.core)), "")
+    if not spelling:
+        raise ValueError(f"{word!r} is not a number")
+    core = amount.core.translate(str.maketrans("", "", SPELLINGS[spelling][1]))
     return float(core.replace(",", ".")) * amount.factor
 
 
-DATE_STYLES = (
-    "ISO8601",
-    "%d.%m.%Y",
-    "%d/%m/%Y",
-    "%m/%d/%Y",
-    "%Y/%m/%d",
-    "%d-%m-%Y",
-    "%m-%d-%Y",
-    "%d.%m.%y",
-    "%d/%m/%y",
-    "%m/%d/%y",
-    "%d %b %Y",
-    "%d-%b-%Y",
-    "%d %B %Y",
-    "%b %d, %Y",
-    "%B %d, %Y",
-    "%b %Y",
-    "%B %Y",
-    "%d/%m/%y %H:%M",
-    "%m/%d/%y %H:%M",
-    "%d.%m.%Y %H:%M",
-    "%d.%m.%Y %H:%M:%S",
-    "%d/%m/%Y %H:%M",
-    "%d/%m/%Y %H:%M:%S",
-    "%m/%d/%Y %H:%M",
-    "%m/%d/%Y %H:%M:%S",
-    "%m/%d/%Y %I:%M:%S %p",
-    "%Y/%m/%d %H:%M:%S",
-    "%a, %d %b %Y %H:%M:%S %z",
-)  # tried in this order: where day and month cannot be told apart, the day comes first
+_DAYS = ["%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%Y/%m/%d", "%d-%m-%Y", "%m-%d-%Y", "%d.%m.%y", "%d/%m/%y", "%m/%d/%y"]
+_DAYS += ["%d-%b-%Y", "%d %b %Y", "%d %B %Y", "%b %d, %Y", "%B %d, %Y", "%b %Y", "%B %Y"]
+_TIMES = ("", " %H:%M", " %H:%M:%S", " %I:%M:%S %p")
+# tried in this order: where day and month cannot be told apart, the day comes first
+DATE_STYLES = ("ISO8601", *(day + time for time in _TIMES for day in _DAYS), "%a, %d %b %Y %H:%M:%S %z")
 
 
 def date_style(words: Sequence[str]) -> str:

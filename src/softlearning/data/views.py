@@ -66,8 +66,8 @@ class View:
         matrix = X if isinstance(X, np.ndarray) else self.columns(X)
         if self.fill is not None and self.missing is not None:
             matrix = fill_missing(matrix, self.fill, self.missing)
-        if self.unit is not None and self.centre is not None and self.spread is not None:
-            return standardise(matrix, self.unit, self.centre, self.spread, overwrite=matrix is not X)
+        if self.name == "scaled":
+            return standardise(matrix, self, overwrite=matrix is not X)
         return self.finish(within_range(matrix, self.unit))
 
     def columns(self, X: pd.DataFrame) -> np.ndarray:
@@ -210,41 +210,33 @@ def fits_32_bits(matrix: np.ndarray) -> bool:
 
 
 def _fit_missing(view: View, matrix: np.ndarray) -> np.ndarray:
-    """Medians for all columns (a missing value may come later), indicators for those with missing values now."""
-    sample = matrix[:: -(-len(matrix) // SAMPLE_ROWS) or 1]
-    missing = _columns_with_missing(matrix)
-    view.fill = np.median(sample, axis=0) if not len(missing) else _medians(matrix, sample, missing)
-    view.missing = missing if not view.dates else _leading(view, missing)
+    """Medians for all columns (a missing value may come later), indicators for those with missing values now.
+
+    Columns that are missing in the same rows, such as the parts of a date, share one indicator.
+    """
+    view.fill = _medians(matrix[:: -(-len(matrix) // SAMPLE_ROWS) or 1])
+    patterns: dict[bytes, int] = {}
+    for j in _columns_with_missing(matrix):
+        patterns.setdefault(np.packbits(np.isnan(matrix[:, j])).tobytes(), j)
+    view.missing = np.array(list(patterns.values()), dtype=np.intp)
     if view.features:
         view.features += tuple(f"{view.features[j]} missing" for j in view.missing)
     return fill_missing(matrix, view.fill, view.missing)
 
 
-def _columns_with_missing(matrix: np.ndarray) -> np.ndarray:
+def _columns_with_missing(matrix: np.ndarray) -> list[int]:
     with np.errstate(over="ignore", invalid="ignore"):
         suspects = np.flatnonzero(~np.isfinite(matrix.sum(axis=0)))
-    return np.array([j for j in suspects if np.isnan(matrix[:, j]).any()], dtype=np.intp)
+    return [int(j) for j in suspects if np.isnan(matrix[:, j]).any()]
 
 
-def _medians(matrix: np.ndarray, sample: np.ndarray, missing: np.ndarray) -> np.ndarray:
+def _medians(sample: np.ndarray) -> np.ndarray:
     """Medians of what is there; 0 for a column that is empty in these rows."""
-    fill = np.zeros(matrix.shape[1])
-    whole = np.setdiff1d(np.arange(matrix.shape[1]), missing)
-    fill[whole] = np.median(sample[:, whole], axis=0)
-    for j in missing:
-        seen = matrix[~np.isnan(matrix[:, j]), j]
+    fill = np.median(sample, axis=0)
+    for j in np.flatnonzero(np.isnan(fill)):
+        seen = sample[~np.isnan(sample[:, j]), j]
         fill[j] = np.median(seen) if len(seen) else 0.0
     return fill
-
-
-def _leading(view: View, missing: np.ndarray) -> np.ndarray:
-    """All parts of a date are missing together: one indicator is enough."""
-    start = len(view.numbers)
-    later: list[int] = []
-    for date in view.dates:
-        later += range(start + 1, start + len(date["parts"]))
-        start += len(date["parts"])
-    return np.setdiff1d(missing, later).astype(np.intp)
 
 
 def fill_missing(matrix: np.ndarray, fill: np.ndarray, told: np.ndarray) -> np.ndarray:
@@ -268,25 +260,21 @@ def _fit_scale(view: View, matrix: np.ndarray, weight: np.ndarray | None, overwr
     view.unit = np.maximum(np.abs(high), np.abs(low))
     view.unit[view.unit == 0] = 1.0
     scaled = np.divide(matrix, view.unit, out=matrix if overwrite else None)
-    share = None if weight is None else weight / weight.sum()
-    view.centre = scaled.mean(axis=0) if share is None else share @ scaled
-    view.centre = np.where(high == low, high / view.unit, view.centre)
+    share = np.full(len(scaled), 1 / len(scaled)) if weight is None else weight / weight.sum()
+    view.centre = np.where(high == low, high / view.unit, share @ scaled)
     scaled -= view.centre
-    share = np.full(len(scaled), 1 / len(scaled)) if share is None else share
     squares = np.einsum("i,ij,ij->j", share, scaled, scaled)  # no copy of the matrix
     view.spread = np.where((high == low) | (squares == 0), 1.0, np.sqrt(squares))
     scaled /= view.spread
     return np.clip(scaled, -FARTHEST, FARTHEST, out=scaled)
 
 
-def standardise(
-    matrix: np.ndarray, unit: np.ndarray, centre: np.ndarray, spread: np.ndarray, *, overwrite: bool
-) -> np.ndarray:
+def standardise(matrix: np.ndarray, view: View, *, overwrite: bool) -> np.ndarray:
     """(matrix / unit - centre) / spread, cut at +-FARTHEST."""
     with np.errstate(over="ignore"):
-        scaled = np.divide(matrix, unit, out=matrix if overwrite else None)
-        scaled -= centre
-        scaled /= spread
+        scaled = np.divide(matrix, cast(np.ndarray, view.unit), out=matrix if overwrite else None)
+        scaled -= view.centre
+        scaled /= view.spread
     return np.clip(scaled, -FARTHEST, FARTHEST, out=scaled)
 
 
