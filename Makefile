@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 MADE := .venv/.made
 
-.PHONY: install demo test slow lint types bench-smoke docs clean
+.PHONY: install demo test slow lowest lint types bench-smoke docs clean
 
 install: $(MADE)
 
@@ -23,6 +23,26 @@ test: $(MADE)
 slow: $(MADE)
 	SOFTLEARNING_STRESS=benchmarks/results/stress_tests.jsonl $(BIN)/python -m pytest -n 2 --dist worksteal -m slow --timeout 7200
 
+# The core of the suite with the lowest versions that pyproject.toml allows, in an environment of its own.
+CORE := tests/weights tests/uncertainty tests/data tests/method tests/test_estimators.py
+LOW := .venv-lowest
+LOW_INSTALL = $(LOW)/bin/python -m uv pip install --quiet --python $(LOW)/bin/python
+
+$(LOW)/.made: pyproject.toml
+	test -x $(LOW)/bin/python || $(PYTHON) -m venv $(LOW)
+	$(LOW)/bin/python -m pip install --quiet uv
+	$(LOW_INSTALL) --resolution lowest-direct --editable ".[arrow,polars]"
+	$(LOW_INSTALL) pytest pytest-timeout hypothesis mpmath clarabel
+	touch $@
+
+$(LOW)/.passed: $(LOW)/.made
+	$(LOW)/bin/python -m pytest -q -p no:cacheprovider $(CORE)
+	touch $@
+
+lowest: $(LOW)/.made
+	rm -f $(LOW)/.passed
+	$(MAKE) $(LOW)/.passed
+
 lint: $(MADE)
 	$(BIN)/ruff check src tests benchmarks
 	$(BIN)/ruff format --check src tests benchmarks
@@ -39,4 +59,4 @@ docs: $(MADE)
 	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html
 
 clean:
-	rm -rf .venv build dist docs/_build demo
+	rm -rf .venv $(LOW) build dist docs/_build demo
