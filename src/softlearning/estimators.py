@@ -347,6 +347,8 @@ class SoftLearning(CallbackSupportMixin, BaseEstimator):
         check_consistent_length(table, y)
         if sample_weight is not None:
             sample_weight = _check_sample_weight(sample_weight, table, dtype=np.float64, ensure_non_negative=True)
+            if not sample_weight.any():
+                raise ValueError("sample_weight is zero on every row: there is nothing to learn from")
         codes, target = self._encode(y, None if sample_weight is None else sample_weight > 0)
         weight = self._weight_of_rows(y, sample_weight)
         return Training(
