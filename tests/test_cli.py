@@ -1,5 +1,6 @@
 """The command as a newcomer meets it: what it says, what it writes, how it fails."""
 
+import io
 import subprocess
 import sys
 
@@ -17,7 +18,7 @@ FEW = "logistic,naive_bayes"
 def run(tmp_path, monkeypatch):
     """Run the command in an empty folder."""
     monkeypatch.chdir(tmp_path)
-    return lambda *words: CliRunner().invoke(main, [str(word) for word in words])
+    return lambda *words, **options: CliRunner().invoke(main, [str(word) for word in words], **options)
 
 
 @pytest.fixture
@@ -124,6 +125,27 @@ def test_from_a_table_to_a_model_a_page_and_predictions(run, flowers, tmp_path):
     np.testing.assert_allclose(answers["probability_a"] + answers["probability_b"], 1)
     assert run("report", "m", "--out", "again.html").exit_code == 0
     assert sorted(p.name for p in tmp_path.iterdir()) == ["again.html", "answers.csv", "flowers.csv", "m", "p.html"]
+
+
+def test_predictions_follow_the_name_and_the_standard_streams(run, flowers):
+    run("fit", flowers, "--target", "Species", "--out", "m", "--library", "logistic", "--jobs", 1)
+    run("predict", "m", flowers, "--out", "answers.csv")
+    answers = pd.read_csv("answers.csv")
+    run("predict", "m", flowers, "--out", "answers.parquet")
+    pd.testing.assert_frame_equal(pd.read_parquet("answers.parquet"), answers)
+    piped = run("predict", "m", "-", "--out", "-", input=flowers.read_bytes())
+    assert piped.exit_code == 0, piped.output
+    pd.testing.assert_frame_equal(pd.read_csv(io.StringIO(piped.stdout)), answers)
+    assert "90 predictions" in piped.stderr
+
+
+def test_a_currency_target_is_a_number_and_a_name_is_found_whatever_its_case(run, tmp_path, rng):
+    size = rng.uniform(50, 200, 80)
+    prices = [f"${1000 * s:,.0f}" for s in size]
+    pd.DataFrame({"Size": size, "PRICE": prices}).to_csv(tmp_path / "t.csv", index=False)
+    assert "did you mean 'PRICE'?" in run("fit", "t.csv", "--target", "Price", "--out", "m").output
+    answer = run("fit", "t.csv", "--target", "PRICE", "--out", "m", "--library", "ridge", "--jobs", 1)
+    assert "regression (guessed from whole numbers" in answer.output
 
 
 def test_numbers_are_predicted_with_intervals(run, flowers):

@@ -80,7 +80,7 @@ def main(context: click.Context, traceback: bool) -> None:
 @click.pass_context
 def fit(context, table, target, out, page, library, time_limit, memory_limit, jobs, task, types, group, weight,
         checkpoint, seed):  # fmt: skip
-    """Learn from TABLE (csv, parquet, feather or arrow) and save the model."""
+    """Learn from TABLE (csv, parquet, feather, arrow, jsonl, Excel or - for standard input) and save the model."""
     given = dict(pair(text, "COLUMN=TYPE, such as zip=category", "--type") for text in types)
     settings = {
         "library": _library(library),
@@ -173,15 +173,15 @@ def _size(path: Path) -> str:
 @click.pass_context
 def predict(context, model, table, out, coverage):
     """Predict the rows of TABLE: prediction, a probability a class or an interval, disagreement."""
-    from softlearning.data.files import write_table
+    from softlearning.data.files import read_chunks, write_table
 
     _check_outputs(out)
     with plain_errors(context):
         fitted = _load(model)
-        frame = _read(table)
-        answers = fitted.predict_full(_known_columns(fitted, frame), coverage).table()
-        write_table(answers, out)
-        click.echo(f"{len(answers)} predictions: {out}")
+        _check_there(table)
+        chunks = (_known_columns(fitted, chunk) for chunk in read_chunks(table))
+        rows = write_table((fitted.predict_full(chunk, coverage).table() for chunk in chunks), out)
+        click.echo(f"{rows} predictions: {out}", err=str(out) == "-")
 
 
 @main.command()
@@ -289,7 +289,7 @@ def _check_outputs(*paths: Path | None) -> None:
 
 
 def _check_there(path: Path) -> None:
-    if not path.exists():
+    if not path.exists() and str(path) != "-":
         siblings = [p.name for p in path.parent.glob("*")] if path.parent.is_dir() else []
         near = closest(path.name, siblings)
         raise click.UsageError(f"there is no file {path}" + (f" (did you mean {near!r}?)" if near else ""))

@@ -194,7 +194,7 @@ def test_a_missing_date_has_one_indicator():
     assert [f for f in view.features if f.endswith(" missing")] == ["gaps missing", "when:year missing"]
 
 
-# --- gaps and scale
+# --- missing values and scale
 
 
 def test_gaps_are_filled_with_medians_and_told(rng):
@@ -301,6 +301,24 @@ def test_sparse_tables_stay_sparse(rng):
     assert matrix.format == "csr"
     np.testing.assert_allclose(abs(matrix).max(axis=0).toarray().ravel(), [1] * 6 + [0])
     np.testing.assert_array_equal(view.transform(X[:3]).toarray(), matrix[:3].toarray())
+
+
+# --- precision
+
+
+@pytest.mark.parametrize("name", ["native", "ordinal"])
+def test_many_rows_are_held_in_32_bits_where_that_loses_nothing(name, rng):
+    n = 20_000
+    frame = pd.DataFrame({"x": rng.normal(size=n), "k": rng.choice(["a", "b", "c"], n)})
+    y = frame["x"].to_numpy()
+    (view, matrix), X, _ = prepared(name, frame, y, "regression")
+    assert matrix.dtype == view.transform(X.head(3)).dtype == np.float32
+    close = frame.assign(moment=1.7e9 + rng.uniform(size=n))  # 32 bits would make one value of all
+    (view, matrix), _, _ = prepared(name, close, y, "regression")
+    assert matrix.dtype == np.float64
+    assert len(np.unique(matrix[:, 1])) > n / 2
+    (_, few), _, _ = prepared(name, frame.head(1000), y[:1000], "regression")
+    assert few.dtype == np.float64
 
 
 # --- as a whole
