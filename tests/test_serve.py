@@ -21,7 +21,6 @@ from hypothesis import HealthCheck, given, seed, settings  # noqa: E402
 
 from softlearning import SoftClassifier, SoftRegressor  # noqa: E402
 from softlearning.serve import Limits, make_app  # noqa: E402
-from softlearning.storage import save  # noqa: E402
 
 LIMITS = Limits(bytes=200_000, rows=50, text=1_000, seconds=5.0)
 GOOD = {"age": 41.5, "town": "Riga", "member": True, "since": "2024-05-01", "id": 7}
@@ -287,7 +286,7 @@ def test_requests_made_from_the_description_never_break_the_server(live, mode):
 @pytest.fixture
 def command(classifier, tmp_path):
     """The command, serving in a process of its own."""
-    save(classifier, tmp_path / "model")
+    classifier.save(tmp_path / "model")
     with closing(socket.socket()) as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]

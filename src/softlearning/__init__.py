@@ -30,7 +30,7 @@ _HOME = {
     "SoftRegressor": "softlearning.estimators",
     "Specialist": "softlearning.library",
     "Library": "softlearning.library",
-    "load": "softlearning.storage",
+    "load": "softlearning.estimators",
     "evaluate": "softlearning.evaluation",
 }
 __all__ = list(_HOME)

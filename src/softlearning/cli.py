@@ -143,9 +143,7 @@ def _print_model(summary: dict[str, Any]) -> None:
 
 
 def _save(model, path: Path) -> None:
-    from softlearning.storage import save
-
-    save(model, path)
+    model.save(path)
     click.echo(f"Model:  {path} ({_size(path)})")
 
 
@@ -198,7 +196,7 @@ def report(context, model, out):
 def _load(path: Path):
     """The model in a file; a path that is not there is the user's mistake, not a damaged file."""
     _check_there(path)
-    from softlearning.storage import load
+    from softlearning.estimators import load
 
     return load(path)
 

@@ -17,7 +17,6 @@ from softlearning.data.schema import describe, infer_schema
 from softlearning.estimators import SoftClassifier
 from softlearning.report import console, write_page
 from softlearning.report.summarise import summarise_model
-from softlearning.storage import save
 
 LIBRARY = (
     *("logistic", "logistic_strong", "knn_15", "random_forest", "extra_trees", "hist_gradient_boosting"),
@@ -80,7 +79,7 @@ def judged(name: str, model, X, y) -> tuple[str, float, float]:
 
 
 def leave_behind(model, summary, folder: Path) -> None:
-    save(model, folder / "model.soft")
+    model.save(folder / "model.soft")
     write_page(summary, folder / "report.html")
     click.echo(f"Look next: {folder / 'report.html'} in a browser; the model is {folder / 'model.soft'}.")
     click.echo("On your own table: softlearning fit TABLE.csv --target COLUMN --out MODEL --report PAGE.html")

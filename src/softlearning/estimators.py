@@ -48,6 +48,7 @@ from softlearning.uncertainty.selective import threshold_for_coverage
 from softlearning.weights import LOSSES
 
 REFITS = (True, False, "auto")
+OF_A_FIT = ("_skl_callbacks", "_parent_callback_ctx")  # scikit-learn's callbacks belong to a fit, not to a model
 
 
 class SoftLearning(CallbackSupportMixin, BaseEstimator):
@@ -230,12 +231,36 @@ class SoftLearning(CallbackSupportMixin, BaseEstimator):
 
     # -- to keep and to show ------------------------------------------------------------------------------------------
 
-    def save(self, path) -> None:
-        """Write the model to one file, without pickle; `softlearning.load` reads it back."""
-        from softlearning.storage import save
+    def save(self, path, *, keep_oof: bool = True, key: bytes | None = None) -> None:
+        """Write the model to one file, without pickle; `softlearning.load` reads it back.
+
+        The file holds what earned weight, and of the data what the model needs to go on: the target, the folds and the
+        out-of-fold predictions, and the rows that neighbours and kernel machines keep. Its owner alone may read it.
+
+        Parameters
+        ----------
+        path : where to; an existing file is replaced in one step, and a failed save leaves it as it was
+        keep_oof : False leaves out the out-of-fold predictions, which intervals, sets, the report and `recombine` need
+        key : bytes shared with who loads; the file is then signed (HMAC-SHA256)
+
+        Notes
+        -----
+        Functions and a user's own library cannot be stored: such a parameter is kept as a note and becomes None.
+        Random generators and optimizers of the specialists are left out, and `n_jobs` of a specialist becomes 1.
+        """
+        from softlearning.storage import write_model
 
         check_is_fitted(self)
-        save(self, path)
+        params = self.get_params(deep=False)
+        learned = {name: value for name, value in vars(self).items() if name not in (*params, *OF_A_FIT)}
+        if not keep_oof:
+            learned["record_"] = replace(self.record_, crossed=replace(self.record_.crossed, oof=None))  # type: ignore[arg-type]
+        about = {
+            "input": self.table_,
+            "weights": {name: float(w) for name, w in self.weights_.items() if w > 0},
+            "certificate": {name: float(self.certificate_[name]) for name in ("objective", "gap")},
+        }
+        write_model(path, type(self).__name__, params, learned, about=about, key=key)
 
     def report(self, path, X=None, y=None) -> None:
         """Write one self-contained HTML page; with data, also how much each column matters."""
@@ -666,3 +691,36 @@ class SoftRegressor(RegressorMixin, SoftLearning):
 
     def _encode_again(self, y):
         return np.asarray(column_or_1d(y)).astype(np.float64)
+
+
+# -- from a file ------------------------------------------------------------------------------------------------------
+
+
+def load(path, *, trusted=(), max_bytes: int = 2 << 30, key: bytes | None = None) -> SoftClassifier | SoftRegressor:
+    """Read a model that `save` wrote; refuse anything else with a `ModelFileError` that says why.
+
+    Parameters
+    ----------
+    path : the file
+    trusted : full names of classes of your own, such as "mypackage.MyEstimator", that the model may hold. Building
+        them runs their code: name only what you know.
+    max_bytes : how many bytes the loaded model may take
+    key : the bytes that the file must be signed with
+    """
+    from softlearning.storage import ModelFileError, read_model
+
+    found = read_model(path, trusted=trusted, max_bytes=max_bytes, key=key)
+    cls = {"SoftClassifier": SoftClassifier, "SoftRegressor": SoftRegressor}.get(found.kind)
+    if cls is None:
+        raise ModelFileError(f"the file holds a {found.kind[:50]!r}, which softlearning does not have")
+    model, record = cls(), found.learned["record_"]
+    odd = [name for name in found.learned if not str(name).isidentifier() or hasattr(cls, str(name))]
+    if odd or not found.params.keys() <= model.get_params(deep=False).keys():
+        raise ModelFileError(f"a {found.kind} in the file has other attributes than this version")
+    model.__dict__.update({**found.params, **found.learned, "_notes": found.notes})
+    classes = getattr(model, "classes_", None)
+    if cls is SoftClassifier and (classes is None or len(classes) != max(record.ensemble.classes, 1)):
+        raise ModelFileError("the classes in the file do not fit together")
+    if not np.array_equal(model.weights_, record.weights()):
+        raise ModelFileError("the weights that the file shows are not those of its record")
+    return model

@@ -1,4 +1,4 @@
-"""Model files from strangers: no code runs, no process dies, memory stays in its limit, each is refused with reason."""
+"""Model files from strangers: no code runs, no process dies or starts, memory stays in its limit, reasons are given."""
 
 import csv
 import json
@@ -11,8 +11,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from softlearning.storage import save
 from tests.storage import hostile
+from tests.storage.crafted import crafted
+from tests.storage.honest import honest_model
+
+if not Path("/proc/self/clear_refs").exists():
+    pytest.skip("resident memory is read from /proc", allow_module_level=True)
 
 ROOT = Path(__file__).resolve().parents[2]
 MEGABYTES = (hostile.LIMIT >> 20) + 200  # what opening a file may add to the memory of a process
@@ -22,10 +26,10 @@ MEGABYTES = (hostile.LIMIT >> 20) + 200  # what opening a file may add to the me
 def honest(tmp_path_factory):
     """The path of an honest model file and of rows to predict."""
     folder = tmp_path_factory.mktemp("honest")
-    model, rows = hostile.honest_model()
-    save(model, folder / "model")
-    np.save(folder / "rows.npy", rows)
-    return folder / "model", folder / "rows.npy"
+    model, rows = honest_model()
+    model.save(folder / "model")
+    rows.to_json(folder / "rows.json")
+    return folder / "model", folder / "rows.json"
 
 
 class Judge:
@@ -35,27 +39,23 @@ class Judge:
         self.honest = honest
         self.process = None
 
+    def start(self):
+        command = [sys.executable, "-m", "tests.storage.hostile", *map(str, self.honest)]
+        environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONFAULTHANDLER": ""}
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+        self.process = subprocess.Popen(command, cwd=ROOT, env=environment, **pipes)
+
     def open(self, path):
         if self.process is None:
-            command = [sys.executable, "-m", "tests.storage.hostile", *map(str, self.honest)]
-            threads = {"OMP_NUM_THREADS": "1", "PYTHONFAULTHANDLER": ""}
-            self.process = subprocess.Popen(
-                command,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                text=True,
-                cwd=ROOT,
-                env={**os.environ, **threads},
-            )
+            self.start()
         self.process.stdin.write(f"{path}\n")
         self.process.stdin.flush()
-        for line in self.process.stdout:
-            report = json.loads(line)
-            if "outcome" in report:
-                return report
+        line = self.process.stdout.readline()
+        if line:
+            return json.loads(line)
         code = self.process.wait()
         self.close()
-        return {"path": str(path), "outcome": f"died of {code}", "reason": "", "seen": [], "grown_mb": 0, "seconds": 0}
+        return {"outcome": f"died of {code}", "reason": "", "seen": [], "grown_mb": 0}
 
     def close(self):
         if self.process is not None:
@@ -80,40 +80,50 @@ def verdicts(judge, folder, files):
 
 
 def harmless(report):
-    return not report["seen"] and report["grown_mb"] <= MEGABYTES and not report["outcome"].startswith("died")
+    ended = report["outcome"].startswith(("died", "exhausted"))
+    return not report["seen"] and report["grown_mb"] <= MEGABYTES and not ended
 
 
 def test_an_honest_file_passes_the_judge(judge, honest):
     report = judge.open(honest[0])
     assert report["outcome"] == "same"
-    assert not report["seen"]
+    assert harmless(report)
     assert judge.open("no-such-file")["outcome"] == "raised"
+
+
+def in_a_process(code, folder):
+    start = f"import os, sys; from tests.storage import hostile; os.chdir({str(folder)!r})"
+    command = [sys.executable, "-c", f"{start}; {code}"]
+    return subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=True).stdout
 
 
 def test_the_watch_sees_what_code_in_a_file_would_do(tmp_path):
     """In a process of its own, since an audit hook cannot be taken away again."""
     acts = "open('w', 'w').close(); open('/etc/hostname').close(); exec('1'); import wave; os.system('true')"
-    start = f"import os; from tests.storage import hostile; os.chdir({str(tmp_path)!r})"
-    code = f"{start}; seen = hostile.forbid_and_report(); {acts}; print(seen)"
-    seen = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=True).stdout
+    seen = in_a_process(f"seen = hostile.forbid_and_report(); {acts}; print(seen)", tmp_path)
     for sign in ("open w w", "open /etc/hostname", "exec", "import wave", "os.system"):
         assert sign in seen
 
 
+def test_the_watch_sees_memory_that_was_taken_and_given_back(tmp_path):
+    take = "hostile.open_file = lambda *a: (bytearray(300 << 20), ('refused', ''))[1]"
+    code = f"exec({take!r}); print(hostile.watched('x', None, None, [])['grown_mb'])"
+    assert float(in_a_process(code, tmp_path)) >= 290
+
+
 def test_every_crafted_file_is_refused_with_a_reason_and_does_no_harm(judge, honest, tmp_path):
     names = []
-    for name, report in verdicts(judge, tmp_path, hostile.crafted(honest[0])):
+    for name, report in verdicts(judge, tmp_path, crafted(honest[0])):
         names.append(name)
         assert harmless(report), (name, report)
         assert report["outcome"] == "refused", (name, report)
         assert report["reason"].strip(), name
-    assert len(set(names)) == len(names) >= 100
+    assert len(set(names)) == len(names) >= 290
     assert not list(ROOT.glob("pwned"))
 
 
 def check_mutated(judge, honest, folder, seeds):
-    good = honest[0].read_bytes()
-    outcomes = Counter()
+    good, outcomes = honest[0].read_bytes(), Counter()
     for name, report in verdicts(judge, folder, ((seed, hostile.mutated(good, seed)) for seed in seeds)):
         assert harmless(report), (name, report)
         assert report["outcome"] in ("refused", "same"), (name, report)
@@ -131,8 +141,8 @@ def check_resealed(judge, honest, folder, seeds):
 
 
 def test_damaged_files_are_refused_or_answer_as_before(judge, honest, tmp_path):
-    outcomes = check_mutated(judge, honest, tmp_path, range(300))
-    assert outcomes["refused"] > 250
+    outcomes = check_mutated(judge, honest, tmp_path, range(150))
+    assert outcomes["refused"] > 120
 
 
 def test_damage_under_repaired_checksums_does_no_harm(judge, honest, tmp_path):
@@ -145,7 +155,7 @@ def test_damage_under_repaired_checksums_does_no_harm(judge, honest, tmp_path):
 def test_ten_thousand_damaged_files_do_no_harm(judge, honest, tmp_path):
     """The counts go to hostile_files.csv in the folder SOFTLEARNING_RESULTS, if there is one."""
     counts = {
-        "crafted": Counter(report["outcome"] for _, report in verdicts(judge, tmp_path, hostile.crafted(honest[0]))),
+        "crafted": Counter(report["outcome"] for _, report in verdicts(judge, tmp_path, crafted(honest[0]))),
         "mutated": check_mutated(judge, honest, tmp_path, range(10_000)),
         "resealed": check_resealed(judge, honest, tmp_path, range(10_000, 13_000)),
     }
@@ -155,6 +165,11 @@ def test_ten_thousand_damaged_files_do_no_harm(judge, honest, tmp_path):
         with open(Path(folder) / "hostile_files.csv", "w", newline="") as file:
             writer = csv.writer(file, lineterminator="\n")
             writer.writerow(("kind", "outcome", "files"))
-            writer.writerows(
-                (kind, outcome, n) for kind, found in counts.items() for outcome, n in sorted(found.items())
-            )
+            writer.writerows((kind, what, n) for kind, found in counts.items() for what, n in sorted(found.items()))
+
+
+def test_a_seed_gives_one_file(honest):
+    good = honest[0].read_bytes()
+    assert hostile.mutated(good, 7) == hostile.mutated(good, 7) != good
+    assert hostile.resealed(honest[0], 7) == hostile.resealed(honest[0], 7)
+    assert np.unique([len(hostile.resealed(honest[0], seed)) for seed in range(8)]).size > 1

@@ -12,18 +12,12 @@ from sklearn.ensemble._hist_gradient_boosting.common import PREDICTOR_RECORD_DTY
 from sklearn.neighbors import KDTree
 from sklearn.tree._tree import NODE_DTYPE
 
-from softlearning.storage.container import ModelFileError, packed, unpack
+from softlearning.storage.container import ModelFileError, pack, unpack
 
 NODE_DATA_DTYPE = np.asarray(KDTree(np.zeros((1, 1))).__getstate__()[2]).dtype
 RECORDS = (NODE_DTYPE, PREDICTOR_RECORD_DTYPE, NODE_DATA_DTYPE)  # the structured arrays that scikit-learn's trees hold
 KINDS = "biufcSUMm"
 SPARSE = {"format": "S", "shape": "i", "data": "biuf", "indices": "i", "indptr": "i", "_is_array": "b"}
-
-
-def write_npy(array: np.ndarray) -> bytes:
-    buffer = io.BytesIO()
-    np.lib.format.write_array(buffer, np.asanyarray(array), allow_pickle=False)
-    return buffer.getvalue()
 
 
 def read_npy(data: bytes) -> np.ndarray:
@@ -35,10 +29,9 @@ def read_npy(data: bytes) -> np.ndarray:
         shape, fortran, dtype = header(buffer)
     except Exception as error:
         raise ModelFileError(f"an array in the file has no valid header ({type(error).__name__})") from error
-    start = buffer.tell()
+    start, count = buffer.tell(), math.prod(shape)
     if not (dtype in RECORDS if dtype.names else dtype.kind in KINDS) or not dtype.itemsize:
         raise ModelFileError(f"an array in the file holds {str(dtype)[:50]}, which model files do not")
-    count = math.prod(shape)
     if min(shape, default=0) < 0 or len(shape) > 32 or count * dtype.itemsize != len(data) - start:
         raise ModelFileError("an array in the file is not as long as its header says")
     if max(shape, default=0) > max(len(data), 1):
@@ -48,13 +41,19 @@ def read_npy(data: bytes) -> np.ndarray:
 
 def store_npz(data: bytes) -> bytes:
     """The npz of a sparse matrix, members uncompressed, so that reading it cannot unpack to more than it is."""
+    buffer, members = io.BytesIO(), {}
     with np.load(io.BytesIO(data), allow_pickle=False) as file:
-        return packed({f"{name}.npy": write_npy(file[name]) for name in ("format", *sorted(set(file) - {"format"}))})
+        for name in ("format", *sorted(set(file) - {"format"})):
+            array = io.BytesIO()
+            np.lib.format.write_array(array, file[name], allow_pickle=False)
+            members[f"{name}.npy"] = array.getvalue()
+    pack(buffer, members, compress=False)
+    return buffer.getvalue()
 
 
 def read_npz(data: bytes) -> sp.csr_matrix | sp.csc_matrix:
     """A csr or csc matrix whose indices all lie inside its shape: scipy's loops do not look."""
-    members = unpack(io.BytesIO(data), len(data), first="format.npy", stored=True)
+    members = unpack(data, max(len(data), 10_000), first="format.npy", stored=True)
     parts = {name.removesuffix(".npy"): read_npy(part) for name, part in members.items()}
     if not SPARSE.keys() - {"_is_array"} <= parts.keys() <= SPARSE.keys():
         raise ModelFileError("a sparse matrix in the file has other parts than scipy writes")

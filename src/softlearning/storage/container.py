@@ -12,7 +12,6 @@ import io
 import json
 import os
 import re
-import secrets
 import struct
 import zipfile
 import zlib
@@ -20,89 +19,113 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from softlearning.data.outputs import whole_file
+from softlearning.data.strictjson import read_json
+
 MAGIC = "softlearning-model"  # name of the first member
-FORMAT = 1  # version of the layout, written in the magic member
-LIMIT = 2 << 30  # bytes that a file may unpack to
-MOST_MEMBERS = 60_000
+FORMAT = 2  # version of the layout, written in the magic member
+LIMIT = 2 << 30  # bytes that a loaded model may take
+MEMBER_BYTES = 1000  # what a member costs in memory beside its content: names, directory entries
 MOST_RATIO = 200  # unpacked to packed bytes of a member; deflate can reach 1032
 JSON_SHARE = 32  # a JSON text may take 1/32 of the limit: a list of empty lists grows twentyfold when it is read
-NAME = re.compile(r"[A-Za-z0-9_-]+(/[A-Za-z0-9_-]+)*(\.[a-z]+)?")
+NAME = re.compile(r"[A-Za-z0-9_-]+(\.[a-z]+)?")
 FIXED_TIME = (1980, 1, 1, 0, 0, 0)  # the same members give the same bytes
+LEAST_KEY = 16  # bytes of a key in a file
 
 
 class ModelFileError(ValueError):
     """A model file that is not loaded, or a model that cannot be stored; the message is the reason."""
 
 
+# --- keys
+
+
+def read_key(path: str | os.PathLike) -> bytes:
+    """The key in a file, without blanks and line ends around it; at least 16 bytes."""
+    key = Path(path).read_bytes().strip()
+    if len(key) < LEAST_KEY:
+        raise ValueError(f"the key in {path} is shorter than {LEAST_KEY} bytes: anyone could guess it")
+    return key
+
+
+def check_key(key: bytes | None) -> None:
+    """A key is bytes, and not empty: with an empty one anybody could sign."""
+    if key is not None and (not isinstance(key, bytes) or not key):
+        raise ValueError("key is the bytes that the file is signed with, and cannot be empty; None means no signature")
+
+
+def sign(listing: bytes, key: bytes) -> bytes:
+    """HMAC-SHA256 of the manifest, which has the checksum of all else."""
+    return hmac.new(key, listing, "sha256").hexdigest().encode()
+
+
 # --- writing
 
 
-def write_model(path: Path, manifest: dict[str, Any], members: Mapping[str, bytes], key: bytes | None) -> None:
-    """Write all members to a new file beside `path` and put it in place in one step."""
-    sums = {name: {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()} for name, data in members.items()}
+def write_file(path: str | os.PathLike, manifest: dict[str, Any], members: Mapping[str, bytes], key: bytes | None):
+    """Write all members to a new file beside `path` and put it in place in one step, readable by its owner alone."""
+    sums = {name: summed(data) for name, data in members.items()}
     listing = json.dumps({**manifest, "members": sums}, indent=1, allow_nan=False).encode()
-    head = {MAGIC: str(FORMAT).encode(), "manifest.json": listing}
-    if key is not None:
-        head["signature"] = sign(listing, key)
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}.tmp")
-    try:
-        with open(temporary, "xb") as file:
-            pack(file, {**head, **members})
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
+    signature = {} if key is None else {"signature": sign(listing, key)}
+    head = {MAGIC: str(FORMAT).encode(), "manifest.json": listing, **signature}
+    with whole_file(os.fspath(path), private=True) as part, open(part, "wb") as file:
+        pack(file, {**head, **members})
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def summed(data: bytes) -> dict[str, Any]:
+    """What a manifest says of a member."""
+    return {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
 
 
 def pack(file: BinaryIO, members: Mapping[str, bytes], *, compress: bool = True) -> None:
-    try:
-        with zipfile.ZipFile(file, "w", compresslevel=1, allowZip64=False) as archive:
-            for name, data in members.items():
-                info = zipfile.ZipInfo(name, FIXED_TIME)
-                info.compress_type = zipfile.ZIP_DEFLATED if compress and deflates(name, data) else zipfile.ZIP_STORED
-                archive.writestr(info, data, compresslevel=1)
-    except zipfile.LargeZipFile as error:
-        raise ModelFileError("the model is too large for one file (4 GB, or 65,535 parts)") from error
+    """Write members as a zip."""
+    with zipfile.ZipFile(file, "w", compresslevel=1) as archive:
+        for name, data in members.items():
+            info = zipfile.ZipInfo(name, FIXED_TIME)
+            info.compress_type = zipfile.ZIP_DEFLATED if compress and deflates(name, data) else zipfile.ZIP_STORED
+            archive.writestr(info, data, compresslevel=1)
 
 
 def deflates(name: str, data: bytes) -> bool:
     """Whether a member is compressed: not the magic, and nothing that shrinks so far that it looks like a bomb."""
-    return name != MAGIC and len(zlib.compress(data, 1)) * MOST_RATIO > len(data)
-
-
-def packed(members: Mapping[str, bytes]) -> bytes:
-    """The members as one uncompressed zip."""
-    buffer = io.BytesIO()
-    pack(buffer, members, compress=False)
-    return buffer.getvalue()
-
-
-def sign(listing: bytes, key: bytes) -> bytes:
-    return hmac.new(key, listing, "sha256").hexdigest().encode()
+    return name != MAGIC and (len(data) < 4096 or len(zlib.compress(data, 1)) * MOST_RATIO > len(data))
 
 
 # --- reading
 
 
-def read_model(path: Path, limit: int, key: bytes | None) -> tuple[dict[str, Any], dict[str, bytes]]:
-    """The manifest and all members of a model file, each of the size and checksum that the manifest says."""
+def read_file(path: str | os.PathLike, limit: int, key: bytes | None) -> tuple[bytes, dict[str, Any], dict[str, bytes]]:
+    """The bytes of a model file, its manifest and its members, each of the size and checksum that the manifest says."""
     with open(path, "rb") as file:
-        members = unpack(file, limit)
+        data = file.read(limit + 1)
+    if len(data) > limit:
+        raise ModelFileError(f"the file is larger than the limit of {limit:,} bytes (max_bytes)")
+    members = unpack(data, limit)
     check_magic(members.pop(MAGIC))
     listing = members.pop("manifest.json", b"")
     check_signature(listing, members.pop("signature", None), key)
-    manifest = read_json(listing, limit)
+    manifest = description(listing, limit)
     if not isinstance(manifest, dict) or not isinstance(manifest.get("members"), dict):
         raise ModelFileError("the manifest does not list the members of the file")
     if manifest["members"].keys() != members.keys():
         odd = sorted(manifest["members"].keys() ^ members.keys())
         raise ModelFileError(f"the manifest and the file differ in their members: {', '.join(map(repr, odd[:3]))}")
-    for name, data in members.items():
-        if manifest["members"][name] != {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}:
+    for name, content in members.items():
+        if manifest["members"][name] != summed(content):
             raise ModelFileError(f"{name!r} does not have the size and checksum of the manifest: the file is damaged")
-    return manifest, members
+    return data, manifest, members
+
+
+def description(data: bytes, limit: int) -> Any:
+    """A JSON text of a file, refused when it is too long, ambiguous or not JSON."""
+    if len(data) > limit // JSON_SHARE:
+        raise ModelFileError(f"a description of {len(data):,} bytes is too long for the limit of {limit:,} (max_bytes)")
+    try:
+        return read_json(data)
+    except ValueError as error:
+        raise ModelFileError(f"a description in the file is not valid JSON ({error})") from error
 
 
 def check_magic(text: bytes) -> None:
@@ -118,13 +141,13 @@ def check_signature(listing: bytes, signature: bytes | None, key: bytes | None) 
         raise ModelFileError(f"the file {what}")
 
 
-def unpack(file: BinaryIO, limit: int, *, first: str = MAGIC, stored: bool = False) -> dict[str, bytes]:
+def unpack(data: bytes, limit: int, *, first: str = MAGIC, stored: bool = False) -> dict[str, bytes]:
     """All members of a zip in memory, after its directory was checked."""
-    size = check_ends(file, first)
+    check_ends(data, first, limit)
     try:
-        with zipfile.ZipFile(file) as archive:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
             infos = archive.infolist()
-            check_directory(infos, size, limit, stored)
+            check_directory(infos, len(data), limit, stored)
             return {info.filename: archive.read(info) for info in infos}
     except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError, OSError, ValueError) as error:
         if isinstance(error, ModelFileError):
@@ -132,36 +155,33 @@ def unpack(file: BinaryIO, limit: int, *, first: str = MAGIC, stored: bool = Fal
         raise ModelFileError(f"the archive is damaged ({error})") from error
 
 
-def check_ends(file: BinaryIO, first: str) -> int:
-    """The size of a file that begins with a zip entry of the given name and ends with a directory of a sane size.
+def check_ends(data: bytes, first: str, limit: int) -> None:
+    """It begins with a zip entry of the given name, and ends with a directory that fits into memory.
 
     Anything else is refused, and never tried as something else.
     """
-    size = file.seek(0, os.SEEK_END)
-    file.seek(0)
-    start = file.read(30 + len(first))
+    start = data[: 30 + len(first)]
     if start[:4] != b"PK\x03\x04" or start[30:] != first.encode() or start[26:28] != len(first).to_bytes(2, "little"):
         raise ModelFileError("not a softlearning model file (it does not begin as one); other formats are not read")
-    file.seek(max(size - 22, 0))
-    mark, disks, here, count, length, _, comment = struct.unpack("<4sIHHIIH", file.read(22))
+    mark, disks, here, count, length, _, comment = struct.unpack("<4sIHHIIH", data[-22:].ljust(22))
     if mark != b"PK\x05\x06" or disks or comment or here != count:
         raise ModelFileError("the archive is damaged: it does not end as one")
-    if count > MOST_MEMBERS or length > 300 * count:
-        raise ModelFileError(
-            f"the archive has too many members, or a directory too long; at most {MOST_MEMBERS:,} are read"
-        )
-    return size
+    if count == 0xFFFF or length == 0xFFFFFFFF:  # too many for the old fields: the larger ones stand 98 bytes before
+        larger, count, length = struct.unpack("<4s28xQQ", data[-98:-50].ljust(48))
+        if larger != b"PK\x06\x06":
+            raise ModelFileError("the archive is damaged: it does not end as one")
+    if count * MEMBER_BYTES > limit or length > 300 * count:
+        raise ModelFileError(f"the archive has {count:,} members, too many for the limit of {limit:,} (max_bytes)")
 
 
 def check_directory(infos: list[zipfile.ZipInfo], size: int, limit: int, stored: bool) -> None:
     """Names, kinds and declared sizes of the members of a zip of `size` bytes."""
-    names = [info.filename for info in infos]
-    if len(set(names)) < len(names):
+    if len({info.filename for info in infos}) < len(infos):
         raise ModelFileError("the archive holds a name twice")
     allowed = (zipfile.ZIP_STORED,) if stored else (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
     for info in infos:
-        if not NAME.fullmatch(info.filename) or len(info.filename) > 200:
-            raise ModelFileError(f"{info.filename[:50]!r} is no name that a model file uses")
+        if not NAME.fullmatch(info.filename) or len(info.filename) > 100:
+            raise ModelFileError(f"{info.filename[:50]!r} is not a name that model files use")
         if info.compress_type not in allowed or info.flag_bits & 1:
             raise ModelFileError(f"{info.filename!r} is packed in a way that model files are not")
         if info.file_size > MOST_RATIO * max(info.compress_size, 1):
@@ -171,29 +191,3 @@ def check_directory(infos: list[zipfile.ZipInfo], size: int, limit: int, stored:
     total = sum(info.file_size for info in infos)
     if total > limit:
         raise ModelFileError(f"the file unpacks to {total:,} bytes, above the limit of {limit:,} (max_bytes)")
-
-
-# --- JSON
-
-
-def read_json(data: bytes, limit: int) -> Any:
-    """A JSON text, refused when it is too long, ambiguous or not JSON."""
-    if len(data) > limit // JSON_SHARE:
-        raise ModelFileError(f"a description of {len(data):,} bytes is too long for the limit of {limit:,} (max_bytes)")
-    try:
-        return json.loads(data, object_pairs_hook=unique_keys, parse_constant=refuse_constant)
-    except (ValueError, RecursionError) as error:
-        if isinstance(error, ModelFileError):
-            raise
-        raise ModelFileError(f"a description in the file is no JSON ({error})") from error
-
-
-def unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        raise ModelFileError("a description in the file has a key twice")
-    return found
-
-
-def refuse_constant(text: str) -> Any:
-    raise ModelFileError(f"a description in the file holds {text}, which is no JSON")

@@ -21,11 +21,49 @@ MOST_CLASSES = 100_000
 
 
 def require(kind: str, condition: Any, what: str) -> None:
+    """Refuse a model of this library, with the reason."""
     if not condition:
         raise ModelFileError(f"a {kind} model in the file is not sound: {what}")
 
 
 light, cat = partial(require, "LightGBM"), partial(require, "CatBoost")
+
+
+# --- parameters
+
+LIGHTGBM_WORD = re.compile(r"[A-Za-z0-9_]{0,60}")  # LightGBM joins parameters to one text and splits it at blanks
+CATBOOST_WORD = re.compile(r"[A-Za-z0-9_:;=.,~+-]{0,200}")  # CatBoost's words have options, as in Quantile:alpha=0.9
+LIGHTGBM_NAMES = set(
+    re.findall(
+        r"\w+",
+        """alpha bagging_fraction bagging_freq bagging_seed boost_from_average boosting boosting_type cat_l2 cat_smooth
+    class_weight colsample_bytree data_random_seed data_sample_strategy deterministic drop_rate drop_seed
+    early_stopping_min_delta early_stopping_round early_stopping_rounds enable_bundle extra_seed extra_trees fair_c
+    feature_fraction feature_fraction_bynode feature_fraction_seed feature_pre_filter first_metric_only force_col_wise
+    force_row_wise histogram_pool_size importance_type is_unbalance lambda_l1 lambda_l2 learning_rate max_bin
+    max_cat_threshold max_cat_to_onehot max_delta_step max_depth max_drop metric min_child_samples min_child_weight
+    min_data_in_bin min_data_in_leaf min_data_per_group min_gain_to_split min_split_gain min_sum_hessian_in_leaf
+    monotone_constraints n_estimators n_jobs neg_bagging_fraction num_class num_grad_quant_bins num_iterations
+    num_leaves num_threads objective _objective objective_seed other_rate path_smooth poisson_max_delta_step
+    pos_bagging_fraction random_state reg_alpha reg_lambda reg_sqrt scale_pos_weight seed sigmoid silent skip_drop
+    subsample subsample_for_bin subsample_freq top_k top_rate tweedie_variance_power uniform_drop use_missing
+    use_quantized_grad verbose verbosity xgboost_dart_mode zero_as_missing""",
+    )
+)
+
+
+def check_parameter(kind: str, name: str, value: Any, words: re.Pattern) -> None:
+    """None, a bool, a number within its range or a word without blanks; or a list or dict of such."""
+    if isinstance(value, np.ndarray) and value.dtype.kind in "biufU" and value.size < 1_000_000:
+        value = value.ravel().tolist()
+    if isinstance(value, list | tuple | dict):
+        for item in [*value, *value.values()] if isinstance(value, dict) else value:
+            check_parameter(kind, name, item, words)
+    elif isinstance(value, str):
+        require(kind, words.fullmatch(value), f"its parameter {name[:50]!r} is not one plain word")
+    elif value is not None:
+        require(kind, isinstance(value, bool | int | float), f"its parameter {name[:50]!r} is not a plain value")
+        require(kind, -(2**31) < value < 2**32, f"its parameter {name[:50]!r} is out of range")
 
 
 # --- LightGBM
@@ -47,7 +85,7 @@ NUMBER = re.compile(r"-?\d+(\.\d+)?(e[-+]?\d+)?")  # its reader ends the process
 
 def check_lightgbm_text(text: Any) -> None:
     """The header, then as many trees as `tree_sizes` says, each of its size and sound in itself."""
-    light(isinstance(text, str) and text.isascii(), "it is no text")
+    light(isinstance(text, str) and text.isascii(), "it is not a text")
     head, _, rest = text.partition("\n\n")
     lines = head.split("\n")
     light(lines[0] == "tree", "it does not begin as one")
@@ -87,7 +125,7 @@ def check_lightgbm_tree(text: str, number: int, columns: int) -> None:
     fields = dict(line.partition("=")[::2] for line in lines[1:])
     light(len(fields) == len(lines) - 1 and fields.get("is_linear") == "0", "a tree is of an unknown kind")
     light(fields.keys() <= {*PER_SPLIT, *PER_LEAF, *PER_TREE}, "a tree is of an unknown kind")
-    light(NUMBER.fullmatch(fields["shrinkage"]), "a tree shrinks by no number")
+    light(NUMBER.fullmatch(fields["shrinkage"]), "a tree shrinks by something that is not a number")
     leaves, sets = int(whole_numbers(fields["num_leaves"])[0]), int(whole_numbers(fields["num_cat"])[0])
     light(1 <= leaves <= len(text) and 0 <= sets <= len(text), "a tree does not have the leaves it says")
     for name in (*PER_SPLIT, *PER_LEAF):
@@ -125,7 +163,7 @@ def check_lightgbm_categories(fields: dict[str, str], categorical: np.ndarray, s
 def whole_numbers(text: str) -> np.ndarray:
     """Whole numbers of 32 bits, parted by blanks."""
     words = text.split()
-    light(all(re.fullmatch(r"-?\d{1,10}", word) for word in words), "a whole number is none")
+    light(all(re.fullmatch(r"-?\d{1,10}", word) for word in words), "a whole number is not one")
     numbers = np.array([int(word) for word in words], dtype=np.int64)
     light((abs(numbers) < 2**31).all(), "a whole number is too large")
     return numbers
