@@ -36,7 +36,7 @@ def test_equal_members_give_equal_bytes(tmp_path):
 
 
 def test_no_flipped_bit_changes_what_is_read(tmp_path):
-    """Nearly all are noticed; a few stand where deflate fills up a byte."""
+    """The others stand where a zip keeps times and flags that nobody reads."""
     write_file(tmp_path / "m", {}, {"a.bin": np.random.default_rng(0).bytes(200)}, None)
     good, noticed = (tmp_path / "m").read_bytes(), 0
     for at in range(len(good)):
@@ -45,7 +45,7 @@ def test_no_flipped_bit_changes_what_is_read(tmp_path):
             assert read_file(tmp_path / "m", 1 << 20, None)[1:] == read_bytes(tmp_path, good)
         except ModelFileError:
             noticed += 1
-    assert noticed > 0.8 * len(good)
+    assert noticed > 0.7 * len(good)
 
 
 def read_bytes(folder, data):

@@ -92,8 +92,8 @@ def one_specialist(row, task, state):
     X, y = numbers(task)
     library = [row] if row.level == 1 else ["naive_bayes", "decision_tree", row]
     if task == "regression":
-        return SoftRegressor(library, cv=2, rule="uniform").fit(X, y)
-    return SoftClassifier(library, cv=2, rule="uniform", **STATES[state]).fit(X, y)
+        return SoftRegressor(library, cv=3, rule="uniform").fit(X, y)
+    return SoftClassifier(library, cv=3, rule="uniform", **STATES[state]).fit(X, y)
 
 
 FAST = {
@@ -106,7 +106,7 @@ FAST = {
 def test_a_model_answers_bit_for_bit_alike_in_a_fresh_process(task, tmp_path):
     rows = numbers(task, n=50, seed=9)[0]
     make = SoftRegressor if task == "regression" else SoftClassifier
-    model = make(list(FAST[task]), rule="uniform", cv=2).fit(*numbers(task))
+    model = make(list(FAST[task]), rule="uniform", cv=3).fit(*numbers(task))
     check_round_trips([(model, rows, "selective")], tmp_path)
 
 
@@ -121,7 +121,7 @@ def test_every_specialist_in_every_state_answers_bit_for_bit_alike_in_a_fresh_pr
 
 def test_a_table_with_categories_dates_text_and_gaps_round_trips(tmp_path):
     frame, y = table()
-    model = SoftClassifier(["logistic", "hist_gradient_boosting", "catboost"], rule="uniform", cv=2).fit(frame, y)
+    model = SoftClassifier(["logistic", "hist_gradient_boosting", "catboost"], rule="uniform", cv=3).fit(frame, y)
     model.save(tmp_path / "m")
     loaded = load(tmp_path / "m")
     np.testing.assert_array_equal(loaded.predict_proba(frame), model.predict_proba(frame))
@@ -131,7 +131,7 @@ def test_a_table_with_categories_dates_text_and_gaps_round_trips(tmp_path):
 def test_a_sparse_table_round_trips(tmp_path):
     X, y = numbers("classification")
     X = sp.csr_matrix(np.where(X > 0, X, 0))
-    model = SoftClassifier(["logistic", "knn_5", "svm_rbf", "random_forest"], rule="uniform", cv=2).fit(X, y)
+    model = SoftClassifier(["logistic", "knn_5", "svm_rbf", "random_forest"], rule="uniform", cv=3).fit(X, y)
     model.save(tmp_path / "m")
     np.testing.assert_array_equal(load(tmp_path / "m").predict_proba(X), model.predict_proba(X))
 
@@ -139,7 +139,7 @@ def test_a_sparse_table_round_trips(tmp_path):
 @pytest.fixture(scope="module")
 def small():
     X, y = numbers("classification")
-    return SoftClassifier("fast", cv=2, random_state=1).fit(X, y)
+    return SoftClassifier("fast", cv=3, random_state=1).fit(X, y)
 
 
 def test_everything_that_was_learned_comes_back(small, tmp_path):
@@ -167,11 +167,11 @@ def test_a_loaded_model_recombines_and_saves_again(small, tmp_path):
 
 def test_models_of_folds_round_trip(tmp_path):
     X, y = numbers("regression")
-    model = SoftRegressor("fast", cv=2, refit=False).fit(X, y)
+    model = SoftRegressor("fast", cv=3, refit=False).fit(X, y)
     model.save(tmp_path / "m")
     loaded = load(tmp_path / "m")
     np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
-    assert [len(models) for models in loaded.specialists_.values()] == [2] * len(model.specialists_)
+    assert [len(models) for models in loaded.specialists_.values()] == [3] * len(model.specialists_)
 
 
 def test_equal_models_give_equal_members(small, tmp_path):
@@ -220,7 +220,7 @@ def test_what_cannot_be_stored_becomes_a_note(tmp_path):
     library = (
         Library((Specialist("own", "linear", lambda shape: LogisticRegression()),)) + classifiers("fast")["knn_15"]
     )
-    model = SoftClassifier(library, rule="uniform", cv=2).fit(X, y)
+    model = SoftClassifier(library, rule="uniform", cv=3).fit(X, y)
     model.save(tmp_path / "m")
     loaded = load(tmp_path / "m")
     assert loaded.library is None
@@ -249,7 +249,7 @@ class OwnClassifier(ClassifierMixin, BaseEstimator):
 
 def test_a_class_of_the_user_is_loaded_only_by_its_exact_name(tmp_path):
     X, y = numbers("classification")
-    model = SoftClassifier([("own", OwnClassifier())], cv=2).fit(X, y)
+    model = SoftClassifier([("own", OwnClassifier())], cv=3).fit(X, y)
     name = f"{OwnClassifier.__module__}.OwnClassifier"
     with pytest.warns(UserWarning, match="to read it: load"):
         model.save(tmp_path / "m")
@@ -271,7 +271,7 @@ def test_kinds_of_columns_and_callbacks(tmp_path):
     """Plain parameters come back; whoever watched the fit does not."""
     X, y = numbers("regression")
     X = np.column_stack([X, np.arange(len(X)) % 3])
-    model = SoftRegressor(["ridge"], cv=2, column_types={"x4": "category"}).fit(X, y)
+    model = SoftRegressor(["ridge"], cv=3, column_types={"x4": "category"}).fit(X, y)
     model._skl_callbacks = [object()]
     model.save(tmp_path / "m")
     loaded = load(tmp_path / "m")
@@ -283,7 +283,7 @@ def test_kinds_of_columns_and_callbacks(tmp_path):
 def test_what_loading_would_refuse_is_not_written(tmp_path):
     X, y = numbers("classification")
     rare = make_pipeline(OneHotEncoder(min_frequency=2, handle_unknown="ignore"), LogisticRegression())
-    model = SoftClassifier([("rare", rare)], cv=2).fit(np.round(X), y)
+    model = SoftClassifier([("rare", rare)], cv=3).fit(np.round(X), y)
     with pytest.raises(ModelFileError, match="rare categories"):
         model.save(tmp_path / "m")
     model.notes_ = (x for x in [1])
@@ -304,7 +304,7 @@ def test_a_file_is_for_its_owner_alone_and_a_link_to_it_stays(small, tmp_path):
 def test_a_loaded_model_starts_no_processes_and_keeps_its_own_number_of_jobs(tmp_path):
     X, y = numbers("classification")
     bagged = BaggingClassifier(LogisticRegression(), n_estimators=2, n_jobs=2)
-    model = SoftClassifier([("bagged", bagged)], cv=2, n_jobs=2, refit=True).fit(X, y)
+    model = SoftClassifier([("bagged", bagged)], cv=3, n_jobs=2, refit=True).fit(X, y)
     model.save(tmp_path / "m")
     loaded = load(tmp_path / "m")
     assert loaded.n_jobs == 2

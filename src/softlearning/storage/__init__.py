@@ -65,7 +65,9 @@ def write_model(
     check_key(key)
     notes = {name: repr(value)[:1000] for name, value in params.items() if not is_plain(value)}
     plain = [[name, None if name in notes else value] for name, value in params.items()]
-    members = dump({"kind": kind, "params": plain, "learned": take_apart(learned)})
+    models: dict[int, Any] = {}
+    state = {"kind": kind, "params": plain, "learned": take_apart(learned, models)}
+    members = dump({**state, "models": list(models.values())})
     check_loadable(members)
     created = datetime.now(UTC).isoformat(timespec="seconds")
     manifest = {"model": kind, "created": created, "versions": versions(), "notes": notes, **(about or {})}
@@ -107,9 +109,9 @@ def read_model(
 
 def whole_model(found: Any, manifest: dict[str, Any]) -> ModelFile:
     """The records of a built archive, after a look at what holds of every one."""
-    if not isinstance(found, dict) or found.keys() != {"kind", "params", "learned"}:
+    if not isinstance(found, dict) or found.keys() != {"kind", "params", "learned", "models"}:
         raise ModelFileError("the file does not hold one model")
-    kind, params, learned = found["kind"], dict(found["params"]), put_together(found["learned"])
+    kind, params, learned = found["kind"], dict(found["params"]), put_together(found["learned"], found["models"])
     if not isinstance(kind, str) or not is_plain(params):
         raise ModelFileError("the parameters in the file are not plain values")
     if params.get("n_jobs") is not None and not -MOST_JOBS <= params["n_jobs"] <= MOST_JOBS:

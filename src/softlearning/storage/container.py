@@ -19,7 +19,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from softlearning.data.outputs import whole_file
+from softlearning.data.files import whole_file
 from softlearning.data.strictjson import read_json
 
 MAGIC = "softlearning-model"  # name of the first member

@@ -32,6 +32,7 @@ OF_A_FIT = (Record, CrossFit, Solution, Ensemble, Member, Calibration, Failure)
 OF_THE_INPUT = (Training, Schema, Column, View, ViewKey, Library, Specialist)
 RECORDS = {cls.__name__: cls for cls in (*OF_A_FIT, *OF_THE_INPUT)}
 TASKS = ("classification", "regression")
+PLAIN = (bool, int, float, str, bytes, np.ndarray, np.generic)
 TEXTS = ("object", "str", "string")  # types of columns that are stored as objects
 
 
@@ -49,9 +50,7 @@ class Forgotten:
         self.note = note
 
     def __call__(self, *args: Any):
-        raise ValueError(
-            f"{self.note} came from a file, which does not hold functions of your own; pass it again"
-        )
+        raise ValueError(f"{self.note} came from a file, which does not hold functions of your own; pass it again")
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Forgotten) and other.note == self.note
@@ -63,16 +62,19 @@ class Forgotten:
 # --- taking apart
 
 
-def take_apart(value: Any) -> Any:
-    """The value with every record, frame and odd dict in it as `Stored`; estimators stay as they are."""
+def take_apart(value: Any, models: dict[int, Any]) -> Any:
+    """The value with every record, frame and odd dict in it as `Stored`; `models` collects the estimators met."""
+    apart = partial(take_apart, models=models)
+    if value is None or isinstance(value, PLAIN):
+        return value
     if RECORDS.get(type(value).__name__) is type(value):
-        return Stored(type(value).__name__, {name: take_apart(v) for name, v in fields_of(value).items()})
+        return Stored(type(value).__name__, {name: apart(v) for name, v in fields_of(value).items()})
     if isinstance(value, dict):
         if all(type(key) is str for key in value):
-            return {key: take_apart(item) for key, item in value.items()}
-        return Stored("dict", [[take_apart(key), take_apart(item)] for key, item in value.items()])
+            return {key: apart(item) for key, item in value.items()}
+        return Stored("dict", [[apart(key), apart(item)] for key, item in value.items()])
     if isinstance(value, list | tuple):
-        return (list if isinstance(value, list) else tuple)(take_apart(item) for item in value)
+        return (list if isinstance(value, list) else tuple)(apart(item) for item in value)
     if isinstance(value, pd.Series):
         return Stored("series", {"value": column_parts(value), "index": index_parts(value.index), "name": value.name})
     if isinstance(value, pd.DataFrame):
@@ -82,7 +84,8 @@ def take_apart(value: Any) -> Any:
         return Stored("forgotten", value.note if isinstance(value, Forgotten) else f"the function {value.__name__!r}")
     if dataclasses.is_dataclass(value) and type(value).__module__.startswith("softlearning."):
         raise ModelFileError(f"{type(value).__name__} is not among the records that model files hold")
-    return value
+    models.setdefault(id(value), value)
+    return Stored("model", list(models).index(id(value)))
 
 
 def fields_of(record: Any) -> dict[str, Any]:
@@ -128,26 +131,31 @@ def index_parts(index: pd.Index) -> dict[str, Any] | None:
 # --- putting together
 
 
-def put_together(value: Any) -> Any:
+def put_together(value: Any, models: list[Any]) -> Any:
     """What was taken apart, whole again."""
-    if isinstance(value, Stored):
-        if value.kind in MAKERS:
-            return MAKERS[value.kind](value.value)
-        return record_of(value.kind, value.value)
+    together = partial(put_together, models=models)
     if isinstance(value, dict):
-        return {key: put_together(item) for key, item in value.items()}
+        return {key: together(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return type(value)(put_together(item) for item in value)
-    return value
+        return type(value)(together(item) for item in value)
+    if not isinstance(value, Stored):
+        return value
+    if value.kind == "model":
+        return models[value.value]
+    if value.kind == "dict":
+        return {together(key): together(item) for key, item in value.value}
+    if value.kind in MAKERS:
+        return MAKERS[value.kind](value.value)
+    return record_of(value.kind, together(value.value))
 
 
-def record_of(kind: Any, stored: Any) -> Any:
+def record_of(kind: Any, fields: Any) -> Any:
     """A record of its fields; fields that an older version did not know have their defaults."""
-    if kind not in RECORDS or not isinstance(stored, dict):
+    if kind not in RECORDS or not isinstance(fields, dict):
         raise ModelFileError(f"the file holds a record {str(kind)[:100]!r}, which softlearning does not have")
-    cls, fields = RECORDS[kind], {name: put_together(item) for name, item in stored.items()}
+    cls = RECORDS[kind]
     if cls is Specialist:
-        fields["make"] = known_recipe(fields["make"], fields["name"])
+        fields = {**fields, "make": known_recipe(fields["make"], fields["name"])}
     if dataclasses.is_dataclass(cls):
         known = {field.name for field in dataclasses.fields(cls)}
         if not fields.keys() <= known:
@@ -201,7 +209,6 @@ def frame_of(parts: dict[str, Any]) -> pd.DataFrame:
 
 MAKERS: dict[Any, Callable[[Any], Any]] = {
     "forgotten": lambda note: Forgotten(str(note)),
-    "dict": lambda pairs: {put_together(key): put_together(item) for key, item in pairs},
     "series": series_of,
     "frame": frame_of,
 }
