@@ -782,11 +782,11 @@ CHANGES = {**RECORDS, **DESCRIPTIONS, **TREES, **NEIGHBOURS, **PREPARATION, **PR
 CHANGES |= {name: with_array(data) for name, data in ARRAYS.items()}
 
 
-def crafted(path):
-    """(name, bytes) of every crafted file."""
+def crafted(path, every=1):
+    """(name, bytes) of every crafted file, or of those on the container and every third of the others, say."""
     for attacks in (not_ours, odd_archives, lying_manifests):
         yield from attacks(path).items()
-    for name, change in CHANGES.items():
+    for name in list(CHANGES)[::every]:
         file = Opened(path)
-        change(file)
+        CHANGES[name](file)
         yield name, file.seal()

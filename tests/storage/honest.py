@@ -77,4 +77,4 @@ def honest_model():
         ("lightgbm", LGBMClassifier(n_estimators=2, num_leaves=4, verbose=-1, min_child_samples=5, n_jobs=1)),
         "logistic",
     ]
-    return SoftClassifier(library, rule="uniform", cv=2, calibrate=False).fit(X, y), X
+    return SoftClassifier(library, rule="uniform", cv=2, calibrate=False, refit=True).fit(X, y), X

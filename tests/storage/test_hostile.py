@@ -111,15 +111,20 @@ def test_the_watch_sees_memory_that_was_taken_and_given_back(tmp_path):
     assert float(in_a_process(code, tmp_path)) >= 290
 
 
-def test_every_crafted_file_is_refused_with_a_reason_and_does_no_harm(judge, honest, tmp_path):
-    names = []
-    for name, report in verdicts(judge, tmp_path, crafted(honest[0])):
-        names.append(name)
+def check_crafted(judge, honest, folder, every=1):
+    """All crafted files, or every third: `test_guards` looks at the others without a judge."""
+    outcomes = Counter()
+    for name, report in verdicts(judge, folder, crafted(honest[0], every)):
         assert harmless(report), (name, report)
         assert report["outcome"] == "refused", (name, report)
         assert report["reason"].strip(), name
-    assert len(set(names)) == len(names) >= 290
+        outcomes["refused"] += 1
     assert not list(ROOT.glob("pwned"))
+    return outcomes
+
+
+def test_crafted_files_are_refused_with_a_reason_and_do_no_harm(judge, honest, tmp_path):
+    assert check_crafted(judge, honest, tmp_path, every=3)["refused"] >= 130
 
 
 def check_mutated(judge, honest, folder, seeds):
@@ -141,13 +146,13 @@ def check_resealed(judge, honest, folder, seeds):
 
 
 def test_damaged_files_are_refused_or_answer_as_before(judge, honest, tmp_path):
-    outcomes = check_mutated(judge, honest, tmp_path, range(150))
-    assert outcomes["refused"] > 120
+    outcomes = check_mutated(judge, honest, tmp_path, range(80))
+    assert outcomes["refused"] > 60
 
 
 def test_damage_under_repaired_checksums_does_no_harm(judge, honest, tmp_path):
-    outcomes = check_resealed(judge, honest, tmp_path, range(100))
-    assert outcomes["refused"] > 20
+    outcomes = check_resealed(judge, honest, tmp_path, range(60))
+    assert outcomes["refused"] > 12
 
 
 @pytest.mark.slow
@@ -155,11 +160,11 @@ def test_damage_under_repaired_checksums_does_no_harm(judge, honest, tmp_path):
 def test_ten_thousand_damaged_files_do_no_harm(judge, honest, tmp_path):
     """The counts go to hostile_files.csv in the folder SOFTLEARNING_RESULTS, if there is one."""
     counts = {
-        "crafted": Counter(report["outcome"] for _, report in verdicts(judge, tmp_path, crafted(honest[0]))),
+        "crafted": check_crafted(judge, honest, tmp_path),
         "mutated": check_mutated(judge, honest, tmp_path, range(10_000)),
         "resealed": check_resealed(judge, honest, tmp_path, range(10_000, 13_000)),
     }
-    assert set(counts["crafted"]) == {"refused"}
+    assert counts["crafted"]["refused"] >= 290
     assert sum(counts["mutated"].values()) == 10_000
     if folder := os.environ.get("SOFTLEARNING_RESULTS"):
         with open(Path(folder) / "hostile_files.csv", "w", newline="") as file:
