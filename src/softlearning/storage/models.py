@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from typing import Any
 
 from sklearn.base import BaseEstimator
 
 from softlearning.execution.fingerprint import is_users
-from softlearning.storage.container import LIMIT
-from softlearning.storage.parts import build, dump, inspect
+from softlearning.storage.container import LIMIT, pack, unpack
+from softlearning.storage.parts import SCHEMA, build, dump, inspect
 
 
 def dump_model(model: Any) -> bytes:
     """A fitted estimator, without what only training needs."""
-    return dump(model)
+    buffer = io.BytesIO()
+    pack(buffer, dump(model), compress=False)
+    return buffer.getvalue()
 
 
 def load_model(data: bytes, task: Any) -> Any:
     """The estimator again. Of classes that are not on our list, only those that the task itself will fit are built."""
-    return build(data, inspect(data, LIMIT, own_classes(task)).met)
+    members = unpack(data, LIMIT, first=SCHEMA, stored=True)
+    return build(data, inspect(members, LIMIT, own_classes(task)).met)
 
 
 def own_classes(task: Any) -> set[str]:
