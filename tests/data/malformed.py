@@ -1,4 +1,4 @@
-"""Kinds of training input that are malformed, or only look so, as a table: a name, what must happen, what is given.
+"""Training input that is malformed, or only looks so, as a table: a name, what must happen, what is given.
 
 What must happen is `MODEL` (a right model: finite, and true to the signal), `FINITE` (a finite model; the signal is
 gone) or a pattern that the message of a ValueError or TypeError must match.
@@ -6,7 +6,6 @@ gone) or a pattern that the message of a ValueError or TypeError must match.
 
 import datetime as dt
 import decimal
-import fractions
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -28,8 +27,8 @@ VALUE = 2 * GOOD[:, 0] + 1
 
 
 @dataclass(frozen=True)
-class Kind:
-    """One kind of input; what is not given is good."""
+class Case:
+    """One input; what is not given is good."""
 
     name: str
     expected: str
@@ -83,16 +82,9 @@ SPARSE = sp.csr_matrix(np.where(np.abs(GOOD) > 0.3, GOOD, 0))
 # fmt: off
 SHAPES = [
     ("None", "scalar|None", lambda: None),
-    ("a number", "scalar", lambda: 3.0),
-    ("a path", "scalar|1D|could not convert", lambda: "table.csv"),
-    ("a 0-d array", "scalar", lambda: np.array(3.0)),
     ("one dimension", "Reshape your data", lambda: GOOD[:, 0]),
-    ("a list of numbers", "Reshape your data", lambda: GOOD[:, 0].tolist()),
-    ("a list of words", "Reshape your data", lambda: LABEL.tolist()),
     ("a series", "1D|2-dimensional|Reshape", lambda: pd.Series(GOOD[:, 0])),
-    ("a polars series", "1D|2-dimensional|Reshape", lambda: pl.Series(GOOD[:, 0])),
     ("three dimensions", "dim 3", lambda: GOOD[:, :, None]),
-    ("lists three deep", "dim 3|3", lambda: GOOD[:, :, None].tolist()),
     ("an empty list", "1D|Reshape|0 sample", lambda: []),
     ("a list of empty rows", r"0 feature\(s\)", lambda: [[] for _ in range(N)]),
     ("no rows", "0 sample", lambda: np.empty((0, 3))),
@@ -100,17 +92,12 @@ SHAPES = [
     ("a frame without rows", "0 sample", lambda: words().iloc[:0]),
     ("a frame without columns", r"0 feature\(s\)", lambda: pd.DataFrame(index=range(N))),
     ("ragged lists", "ragged rows: row 7 has 2", lambda: [*GOOD[:7].tolist(), [1, 2], *GOOD[8:].tolist()]),
-    ("ragged objects", "argument must be|1D|sequence", lambda: np.array([[1, 2], [3]] * (N // 2), dtype=object)),
     ("too few rows", "inconsistent numbers of samples", lambda: GOOD[:-1]),
     ("too many rows", "inconsistent numbers of samples", lambda: np.vstack([GOOD, GOOD[:1]])),
     ("too few rows of a table", "inconsistent numbers of samples", lambda: words().iloc[1:]),
     ("rows and columns swapped", "inconsistent numbers of samples", lambda: GOOD.T),
     ("a dict", "scalar|1D|dict|must be", lambda: {"a": GOOD[:, 0]}),
-    ("a set", "scalar|1D|set|must be", lambda: set(GOOD[:, 0])),
     ("a generator", "scalar|1D|generator|must be", lambda: (row for row in GOOD)),
-    ("a function", "scalar|1D|must be", lambda: len),
-    ("a class", "scalar|1D|must be", lambda: Odd),
-    ("an object", "scalar|1D|must be", lambda: Odd()),
     ("a matrix", "matrix", lambda: GOOD.view(np.matrix)),
     ("one column", MODEL, lambda: GOOD[:, :1]),
     ("tuples", MODEL, lambda: tuple(map(tuple, GOOD))),
@@ -123,16 +110,12 @@ DTYPES = [
     ("unsigned numbers", FINITE, lambda: np.abs(GOOD * 20).astype(np.uint64)),
     ("booleans", MODEL, lambda: GOOD > 0),
     ("Fortran order", MODEL, lambda: np.asfortranarray(GOOD)),
-    ("every other column of an array", MODEL, lambda: np.repeat(GOOD, 2, axis=1)[:, ::2]),
-    ("rows backwards in memory", MODEL, lambda: GOOD[::-1].copy()[::-1]),
     ("a masked array", MODEL, lambda: np.ma.masked_array(GOOD, mask=np.arange(N * 3).reshape(N, 3) % 7 == 1)),
     ("a structured array", MODEL, structured),
-    ("a record array", MODEL, lambda: structured().view(np.recarray)),
     ("numbers in strings", MODEL, lambda: GOOD.astype(str)),
     ("decimal commas in strings", MODEL, lambda: np.char.replace(GOOD.astype(str), ".", ",")),
     ("words in strings", MODEL, lambda: np.column_stack([GOOD.astype(str)[:, 0], cycle("a", "b")])),
     ("decimals", MODEL, lambda: np.vectorize(lambda v: decimal.Decimal(str(v)), otypes=[object])(GOOD)),
-    ("fractions", MODEL, lambda: np.vectorize(lambda v: fractions.Fraction(v), otypes=[object])(GOOD)),
     ("None among objects", MODEL, lambda: put(None)),
     ("NA among objects", MODEL, lambda: put(pd.NA)),
     ("a word among objects", MODEL, lambda: put("unknown")),
@@ -145,25 +128,16 @@ DTYPES = [
     ("byte strings", "decode bytes", lambda: GOOD.astype("S")),
     ("bytes among objects", "bytes|could not convert|must be", lambda: put(b"x")),
     ("a dict among objects", "argument must be .* string.* number", lambda: put({})),
-    ("a set among objects", "argument must be .* string.* number", lambda: put({1})),
-    ("an unknown class among objects", "argument must be .* string.* number", lambda: put(Odd())),
-    ("a function among objects", "argument must be .* string.* number", lambda: put(len)),
     ("an integer too large for a float", "infinity|too large|int too", lambda: put(10**400)),
     ("a long double too large for a float", "infinity", lambda: put(np.longdouble("1e400"), np.longdouble)),
-    ("void bytes", "dtype", lambda: np.zeros((N, 2), dtype="V4")),
 ]
-GAPS = [
-    ("one gap", MODEL, lambda: put(np.nan, float)),
-    ("a gap in every row", MODEL, lambda: np.column_stack([GOOD, np.where(np.eye(N, 5) > 0, np.nan, 1.0)])),
-    ("a column of gaps", MODEL, lambda: np.column_stack([GOOD, np.full(N, np.nan)])),
-    ("a row of gaps", MODEL, lambda: np.vstack([GOOD[:-1], np.full(3, np.nan)])),
-    ("nothing but gaps", FINITE, lambda: np.full((N, 3), np.nan)),
-    ("nothing but gaps in a frame", FINITE, lambda: pd.DataFrame(np.full((N, 3), np.nan))),
-    ("nothing but gaps in a table", "no column carries information", lambda: pd.DataFrame({"a": objects(None)})),
+MISSING = [
+    ("one missing value", MODEL, lambda: put(np.nan, float)),
+    ("a missing value in every row", MODEL, lambda: np.column_stack([GOOD, np.where(np.eye(N, 5) > 0, np.nan, 1.0)])),
+    ("a column of missing values", MODEL, lambda: np.column_stack([GOOD, np.full(N, np.nan)])),
+    ("nothing but missing values", FINITE, lambda: np.full((N, 3), np.nan)),
+    ("a table of missing values", "no column carries information", lambda: pd.DataFrame({"a": objects(None)})),
     ("infinity", "infinity", lambda: put(np.inf, float)),
-    ("minus infinity", "infinity", lambda: put(-np.inf, float)),
-    ("infinity and gaps", "infinity", lambda: np.where(GOOD > 1, np.inf, np.where(GOOD < -1, np.nan, GOOD))),
-    ("infinity in a frame", "infinity", lambda: frame(a=cycle(1.0, np.inf))),
     ("infinity in a table", "column `a`, row 1: infinity", lambda: words(a=cycle(1.0, np.inf))),
     ("infinity in words", "column `a`, row 1: infinity", lambda: words(a=cycle("1", "-inf"))),
     ("the largest number", MODEL, lambda: put(np.finfo(float).max, float)),
@@ -171,21 +145,17 @@ GAPS = [
     ("a huge scale", MODEL, lambda: GOOD * 1e300),
     ("a tiny scale", MODEL, lambda: GOOD * 1e-300),
     ("a far offset", MODEL, lambda: GOOD + 1e6),
-    ("minus zero", MODEL, lambda: put(-0.0, float)),
     ("one far outlier", MODEL, lambda: put(1e200, float)),
 ]
 SAMENESS = [
     ("a constant column", MODEL, lambda: np.column_stack([GOOD, np.ones(N)])),
     ("constant columns alone", FINITE, lambda: np.ones((N, 3))),
-    ("zeros alone", FINITE, lambda: np.zeros((N, 3))),
     ("a constant word alone", "no column carries information", lambda: pd.DataFrame({"a": cycle("x")})),
     ("a constant word beside", MODEL, lambda: words(a="x")),
-    ("a constant date beside", MODEL, lambda: words(a=pd.Timestamp("2024-01-01"))),
     ("an identifier alone", "no column carries information", lambda: words(i=[f"A-{i:04d}" for i in range(N)])[["i"]]),
     ("an identifier beside", MODEL, lambda: words(customer_id=np.arange(N) * 3)),
     ("the same column twice", MODEL, lambda: np.column_stack([GOOD, GOOD])),
     ("the same row everywhere", FINITE, lambda: np.tile(GOOD[:1], (N, 1))),
-    ("columns in proportion", MODEL, lambda: np.column_stack([GOOD[:, 0], GOOD[:, 0] * 2, GOOD[:, 0] * 3])),
     ("the target among the columns", MODEL, lambda: words(y=LABEL)),
     ("nearly constant", MODEL, lambda: np.column_stack([GOOD, np.eye(N, 1)])),
     ("equal but for rounding", MODEL, lambda: np.column_stack([GOOD, 0.1 + RNG.normal(size=N) * 1e-17])),
@@ -194,13 +164,10 @@ NAMES = [
     ("names twice", "unique.*a", lambda: pd.DataFrame(GOOD, columns=["a", "a", "b"])),
     ("names twice in a table", "unique.*colour", lambda: pd.concat([words(), words()[["colour"]]], axis=1)),
     ("names alike as text", "unique.*1|string", lambda: pd.DataFrame(GOOD.astype(str), columns=[1, "1", "b"])),
-    ("names of two types", "string", lambda: pd.DataFrame(GOOD, columns=[1, "a", "b"])),
     ("numbers for names", MODEL, lambda: pd.DataFrame(GOOD, columns=[10, 20, 30])),
     ("names in two levels", MODEL, lambda: pd.DataFrame(GOOD, columns=pd.MultiIndex.from_product([["a"], [*"xyz"]]))),
     ("an empty name", MODEL, lambda: words(**{"": cycle(1.0, 2.0, 3.0)})),
-    ("a name of blanks", MODEL, lambda: words(**{"  ": cycle(1.0, 2.0, 3.0)})),
     ("a name of markup", MODEL, lambda: words(**{"<script>alert(1)</script>": cycle(1.0, 2.0)})),
-    ("a name of a formula", MODEL, lambda: words(**{"=cmd|' /C calc'!A0": cycle(1.0, 2.0)})),
     ("a name with line breaks", MODEL, lambda: words(**{"a\nb\tc": cycle("x", "y")})),
     ("a name in another script", MODEL, lambda: words(**{"年齢 🎈": cycle("x", "y")})),
     ("names that LightGBM refuses", MODEL, lambda: words(**{'{"a": [1]}': cycle("x", "y")})),
@@ -213,10 +180,9 @@ CELLS = [
     ("words", MODEL, lambda: words()),
     ("objects of words", MODEL, lambda: words().astype(object)),
     ("words and numbers mixed", MODEL, lambda: words(a=objects("x", 1, 2.5, None))),
-    ("flags with gaps", MODEL, lambda: words(a=objects(True, None, False))),
+    ("flags with missing values", MODEL, lambda: words(a=objects(True, None, False))),
     ("flags and numbers mixed", MODEL, lambda: words(a=objects(True, 1, 0, False, 2))),
     ("categories", MODEL, lambda: words(a=pd.Categorical(cycle("x", "y", None)))),
-    ("categories never used", MODEL, lambda: words(a=pd.Categorical(cycle("x", "y"), categories=list("vwxyz")))),
     ("ordered categories", MODEL, lambda: words(a=pd.Categorical(cycle("s", "l"), list("sml"), ordered=True))),
     ("categories of numbers", MODEL, lambda: words(a=pd.Categorical(cycle(1.5, 2.5)))),
     ("categories of dates", MODEL, lambda: words(a=pd.Categorical(pd.to_datetime(cycle("2024-01-01", "2024-02-01"))))),
@@ -229,36 +195,27 @@ CELLS = [
     ("the first and last dates there are", MODEL, lambda: words(a=cycle("0001-01-01", "9999-12-31", "2024-02-29"))),
     ("impossible dates", MODEL, lambda: words(a=cycle("2024-02-30", "2024-13-01", "2024-01-01"))),
     ("dates and words mixed", MODEL, lambda: words(a=cycle("2024-02-03", "soon", "2024-01-01"))),
-    ("date objects and gaps", MODEL, lambda: words(a=objects(dt.date(2024, 1, 1), None, dt.date(2024, 5, 1)))),
+    ("date objects, one missing", MODEL, lambda: words(a=objects(dt.date(2024, 1, 1), None, dt.date(2024, 5, 1)))),
     ("times of day", MODEL, lambda: words(a=objects(dt.time(8), dt.time(9, 30), None))),
-    ("durations with gaps", MODEL, lambda: words(a=pd.to_timedelta(cycle("1h", "2h", None)))),
+    ("durations with missing values", MODEL, lambda: words(a=pd.to_timedelta(cycle("1h", "2h", None)))),
     ("nullable types", MODEL, lambda: words(a=pd.array(cycle(1, None, 3), dtype="Int64")).convert_dtypes()),
     ("arrow types", MODEL, lambda: words(a=cycle(1, 2, 3)).convert_dtypes(dtype_backend="pyarrow")),
     ("sparse columns", MODEL, lambda: words(a=pd.arrays.SparseArray(cycle(0.0, 0.0, 1.0)))),
-    ("numbers with marks for gaps", MODEL, lambda: words(a=cycle("1.5", "?", "n/a", "-", "2"))),
+    ("numbers with marks for missing values", MODEL, lambda: words(a=cycle("1.5", "?", "n/a", "-", "2"))),
     ("numbers with decimal commas", MODEL, lambda: words(a=cycle("1,5", "2,25"))),
-    ("numbers with thousands", MODEL, lambda: words(a=cycle("1,500", "2,250,000"))),
-    ("percentages", MODEL, lambda: words(a=cycle("15 %", "7%"))),
-    ("prices", MODEL, lambda: words(a=cycle("$1,500.50", "$7"))),
     ("numbers that are no numbers", MODEL, lambda: words(a=cycle("1.2.3", "1_000", "0x1F"))),
     ("codes with leading zeros", MODEL, lambda: words(a=cycle("00501", "01234"))),
     ("empty strings", MODEL, lambda: words(a=cycle("", "  ", "x", "y"))),
-    ("blanks around words", MODEL, lambda: words(a=cycle("x", " x", "y ", "y"))),
     ("strings with NUL", MODEL, lambda: words(a=cycle("x\0y", "x", "\0"))),
     ("lone surrogates", MODEL, lambda: words(a=objects("\ud800", "x", "y\udfff"))),
     ("a word for every row", MODEL, lambda: words(a=[chr(97 + i % 26) + "x" * (i // 26) for i in range(N)])),
     ("a very long text", MODEL, lambda: words(a=["word " * 20_000, *[f"a short text {i}" for i in range(N - 1)]])),
     ("markup in cells", MODEL, lambda: words(a=cycle("<script>alert(1)</script>", "=1+1", "'; drop table"))),
-    ("the name of the bucket", MODEL, lambda: words(a=cycle("(unseen)", "x"))),
+    ("the name of the unseen", MODEL, lambda: words(a=cycle("(unseen)", "x"))),
     ("bytes in cells", "column `a`, row 0: .*bytes", lambda: words(a=objects(b"x", b"y"))),
     ("complex cells", "column `a`: complex", lambda: words(a=GOOD[:, 1] * 1j)),
     ("dicts in cells", "column `a`, row 0: .*dict", lambda: words(a=objects({}, {"b": 1}))),
     ("lists in cells", "column `a`, row 0: .*list", lambda: words(a=objects([1], [2]))),
-    ("arrays in cells", "column `a`, row 0: .*ndarray", lambda: words(a=objects(np.ones(2), np.ones(3)))),
-    ("sets in cells", "column `a`, row 0: .*set", lambda: words(a=objects({1}, {2}))),
-    ("tuples in cells", "column `a`, row 0: .*tuple", lambda: words(a=objects((1, 2), (3,)))),
-    ("functions in cells", "column `a`, row 0", lambda: words(a=objects(len, max))),
-    ("frames in cells", "column `a`, row 0: .*DataFrame", lambda: words(a=objects(pd.DataFrame(), pd.DataFrame()))),
     ("a list in one cell", "column `a`, row 2: .*list", lambda: words(a=objects(*["x", "y", [1]] * 13, "x"))),
     ("integers beyond 64 bits in cells", MODEL, lambda: words(a=objects(10**30, 1, 2))),
     ("integers beyond all floats in cells", "infinity|too large", lambda: words(a=objects(10**400, 1, 2))),
@@ -267,8 +224,6 @@ CELLS = [
     ("a polars frame with an empty column", MODEL, lambda: pl.from_pandas(words()).with_columns(a=pl.lit(None))),
     ("a polars frame of lists", "column `a`, row 0: .*list",
      lambda: pl.from_pandas(words()).with_columns(a=pl.lit([1]))),
-    ("a polars frame of structs", "column `a`, row 0: .*dict",
-     lambda: pl.from_pandas(words()).with_columns(a=pl.struct("signal", "colour"))),
     ("a lazy frame", "collect", lambda: pl.from_pandas(words()).lazy()),
     ("a pyarrow table", MODEL, lambda: pa.Table.from_pandas(words())),
 ]
@@ -277,7 +232,6 @@ SPARSES = [
       for kind in (sp.csr_matrix, sp.csc_matrix, sp.coo_matrix, sp.lil_matrix, sp.dok_matrix, sp.dia_matrix,
                    sp.bsr_matrix, sp.csr_array, sp.coo_array)),
     ("sparse integers", MODEL, lambda: (SPARSE * 20).astype(np.int32)),
-    ("sparse flags", MODEL, lambda: sp.csr_matrix(GOOD > 0)),
     ("sparse zeros alone", FINITE, lambda: sp.csr_matrix((N, 3))),
     ("zeros stored in a sparse matrix", MODEL, lambda: sp.csr_matrix((GOOD.ravel() * (np.abs(GOOD.ravel()) > 0.3),
                                                                      np.tile([0, 1, 2], N), np.arange(N + 1) * 3))),
@@ -287,11 +241,7 @@ SPARSES = [
         (SPARSE.data, SPARSE.indices.astype(np.int64), SPARSE.indptr.astype(np.int64)), shape=(N, 3))),
     ("sparse columns out of order", MODEL, lambda: sp.csr_matrix(
         (GOOD[:, ::-1].ravel(), np.tile([2, 1, 0], N), np.arange(N + 1) * 3), shape=(N, 3))),
-    ("a sparse gap", "NaN.*row 3, column 1", lambda: sp.csr_matrix(put(np.nan, float, row=3))),
-    ("sparse infinity", "infinity", lambda: sp.csr_matrix(put(np.inf, float, row=3))),
-    ("sparse complex numbers", "Complex data not supported", lambda: SPARSE * 1j),
-    ("sparse without rows", "0 sample", lambda: sp.csr_matrix((0, 3))),
-    ("sparse without columns", r"0 feature\(s\)", lambda: sp.csr_matrix((N, 0))),
+    ("a sparse missing value", "NaN.*row 3, column 1", lambda: sp.csr_matrix(put(np.nan, float, row=3))),
 ]
 LABELS = [
     ("no target", "y to be passed.*None", lambda: None),
@@ -302,11 +252,8 @@ LABELS = [
     ("a target of two columns", "1d array|bad input", lambda: np.column_stack([LABEL, LABEL])),
     ("a target in one column", MODEL, lambda: LABEL[:, None]),
     ("a target in a frame", MODEL, lambda: pd.DataFrame({"y": LABEL})),
-    ("a target of three dimensions", "dim 3|1d array|bad input", lambda: np.zeros((N, 1, 1))),
-    ("a ragged target", "inhomogeneous|1d|bad input", lambda: [[1], [1, 2]] * (N // 2)),
-    ("a dict for a target", "1d|bad input|dict", lambda: {"a": 1}),
-    ("a gap in the target", "NaN|missing", lambda: np.where(np.arange(N) == 3, np.nan, GOOD[:, 0] > 0)),
-    ("a gap in the words of the target", "NaN|missing|None", lambda: [None, *LABEL[1:]]),
+    ("a missing value in the target", "NaN|missing", lambda: np.where(np.arange(N) == 3, np.nan, GOOD[:, 0] > 0)),
+    ("a missing value in the words of the target", "NaN|missing|None", lambda: [None, *LABEL[1:]]),
     ("NA in the target", "NaN|missing|NA", lambda: pd.array([pd.NA, *(GOOD[1:, 0] > 0)], dtype="boolean")),
     ("infinity in the target", "infinity", lambda: np.where(np.arange(N) == 3, np.inf, GOOD[:, 0] > 0)),
     ("numbers with fractions as classes", "continuous|regression", lambda: VALUE),
@@ -324,7 +271,6 @@ LABELS = [
     ("objects as classes", MODEL, lambda: LABEL.astype(object)),
     ("another index on the target", MODEL, lambda: pd.Series(LABEL, index=range(500, 500 + N))),
     ("a polars target", MODEL, lambda: pl.Series(LABEL)),
-    ("a tuple for a target", MODEL, lambda: tuple(LABEL)),
     ("labels of blanks and markup", MODEL, lambda: np.where(GOOD[:, 0] > 0, " ", "<b>")),
     ("words and numbers as classes", FINITE, lambda: cycle("a", 1)),
     ("bytes as classes", "bytes|string", lambda: LABEL.astype("S")),
@@ -337,7 +283,7 @@ VALUES = [
     ("numbers in strings as values", MODEL, lambda: VALUE.astype(str)),
     ("objects as values", MODEL, lambda: VALUE.astype(object)),
     ("decimals as values", MODEL, lambda: [decimal.Decimal(str(v)) for v in VALUE]),
-    ("a gap in the values", "NaN|missing", lambda: np.where(np.arange(N) == 3, np.nan, VALUE)),
+    ("a missing value in the values", "NaN|missing", lambda: np.where(np.arange(N) == 3, np.nan, VALUE)),
     ("None in the values", "NaN|None|missing|no numbers", lambda: [None, *VALUE[1:]]),
     ("infinity in the values", "infinity", lambda: np.where(np.arange(N) == 3, np.inf, VALUE)),
     ("complex values", "[Cc]omplex|no numbers|real", lambda: VALUE * 1j),
@@ -348,9 +294,7 @@ VALUES = [
     ("flags as values", FINITE, lambda: GOOD[:, 0] > 0),
     ("whole numbers as values", MODEL, lambda: (VALUE * 10).astype(int)),
     ("constant values", FINITE, lambda: np.full(N, 7.0)),
-    ("zeros as values", FINITE, lambda: np.zeros(N)),
     ("huge values", MODEL, lambda: VALUE * 1e100),
-    ("tiny values", MODEL, lambda: VALUE * 1e-100),
     ("values with a far offset", MODEL, lambda: VALUE + 1e6),
     ("one far value", FINITE, lambda: np.where(np.arange(N) == 3, 1e12, VALUE)),
     ("values of 32 bits", MODEL, lambda: VALUE.astype(np.float32)),
@@ -359,7 +303,7 @@ VALUES = [
 WEIGHTS = [
     ("negative weights", "[Nn]egative", lambda: -np.ones(N)),
     ("one negative weight", "[Nn]egative", lambda: np.where(np.arange(N) == 3, -1.0, 1.0)),
-    ("a gap in the weights", "NaN", lambda: np.where(np.arange(N) == 3, np.nan, 1.0)),
+    ("a missing value in the weights", "NaN", lambda: np.where(np.arange(N) == 3, np.nan, 1.0)),
     ("infinity in the weights", "infinity", lambda: np.where(np.arange(N) == 3, np.inf, 1.0)),
     ("zero weights alone", "zero", lambda: np.zeros(N)),
     ("words as weights", "could not convert|dtype|numeric", lambda: LABEL),
@@ -381,14 +325,12 @@ GROUPS = [
     ("a group for every row", MODEL, lambda: np.arange(N)),
     ("words as groups", MODEL, lambda: cycle("a", "b", "c", "d", "e")),
     ("groups that are the classes", FINITE, lambda: LABEL),
-    ("a gap in the groups", "groups is missing .NaN. in row 3",
+    ("a missing value in the groups", "groups is missing .NaN. in row 3",
      lambda: np.where(np.arange(N) == 3, np.nan, np.arange(N) % 5)),
     ("groups of two columns", "groups has 2 dimensions", lambda: np.zeros((N, 2))),
 ]
 FOLDS = [
     ("one fold", "2 folds", lambda: 1),
-    ("no fold", "2 folds", lambda: 0),
-    ("minus one fold", "2 folds", lambda: -1),
     ("more folds than rows", "rows", lambda: N + 1),
     ("a fold for every row", MODEL, lambda: N),
     ("a word for folds", "cv is 'five'", lambda: "five"),
@@ -407,7 +349,6 @@ SETTINGS = [
     ("a specialist that is not there", "did you mean 'logistic'", {"library": ["logistik"]}),
     ("an empty library", "library", {"library": []}),
     ("no library", "library", {"library": None}),
-    ("a number for a library", "library", {"library": 3}),
     ("a class for a specialist", "instance|class|LogisticRegression", {"library": [LogisticRegression]}),
     ("a specialist twice", "each name once.*logistic", {"library": ["logistic", "logistic"]}),
     ("a learner of another task", "is a regressor .LinearRegression.; classif", {"library": [LinearRegression()]}),
@@ -415,8 +356,7 @@ SETTINGS = [
     ("a rule that is not there", "rule 'simplx'.*simplex", {"rule": "simplx"}),
     ("a loss that is not there", "loss", {"loss": "cubic"}),
     ("no time", "time_limit", {"time_limit": 0}),
-    ("time backwards", "time_limit", {"time_limit": -3}),
-    ("no memory", "memory_limit", {"memory_limit": 0}),
+    ("no memory", "memory", {"memory_limit": 0}),
     ("a word for a seed", "seed|random_state", {"random_state": "lucky"}),
     ("types of columns that are not there", "did you mean 'x0'", {"column_types": {"x00": "number"}}),
     ("types that are not there", "did you mean 'number'", {"column_types": {"x0": "numer"}}),
@@ -424,16 +364,16 @@ SETTINGS = [
 # fmt: on
 
 
-def kinds() -> list[Kind]:
+def cases() -> list[Case]:
     """All rows as one list."""
-    tables = [SHAPES, DTYPES, GAPS, SAMENESS, NAMES, CELLS, SPARSES]
-    rows = [Kind(name, expected, X=make) for table in tables for name, expected, make in table]
-    rows += [Kind(name, expected, y=make) for name, expected, make in LABELS]
-    rows += [Kind(name, expected, y=make, task="regression") for name, expected, make in VALUES]
-    rows += [Kind(name, expected, fit={"sample_weight": make}) for name, expected, make in WEIGHTS]
-    rows += [Kind(name, expected, fit={"groups": make}) for name, expected, make in GROUPS]
-    rows += [Kind(name, expected, settings={"cv": make}) for name, expected, make in FOLDS]
+    tables = [SHAPES, DTYPES, MISSING, SAMENESS, NAMES, CELLS, SPARSES]
+    rows = [Case(name, expected, X=make) for table in tables for name, expected, make in table]
+    rows += [Case(name, expected, y=make) for name, expected, make in LABELS]
+    rows += [Case(name, expected, y=make, task="regression") for name, expected, make in VALUES]
+    rows += [Case(name, expected, fit={"sample_weight": make}) for name, expected, make in WEIGHTS]
+    rows += [Case(name, expected, fit={"groups": make}) for name, expected, make in GROUPS]
+    rows += [Case(name, expected, settings={"cv": make}) for name, expected, make in FOLDS]
     rows += [
-        Kind(name, expected, settings={k: (lambda v=v: v) for k, v in s.items()}) for name, expected, s in SETTINGS
+        Case(name, expected, settings={k: (lambda v=v: v) for k, v in s.items()}) for name, expected, s in SETTINGS
     ]
     return rows

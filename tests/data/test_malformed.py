@@ -8,25 +8,25 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from softlearning import SoftClassifier, SoftRegressor
-from tests.data.malformed import FINITE, GOOD, LABEL, MODEL, VALUE, kinds
+from tests.data.malformed import FINITE, GOOD, LABEL, MODEL, VALUE, cases
 
-KINDS = kinds()
+CASES = cases()
 SMALL = {"classification": ["logistic", "decision_tree"], "regression": ["ridge", "decision_tree"]}
 ESTIMATOR = {"classification": SoftClassifier, "regression": SoftRegressor}
 TARGET = {"classification": LABEL, "regression": VALUE}
 
 
-def given(kind):
+def given(case):
     """Estimator, X, y and what else goes to fit."""
     settings = {
-        "library": SMALL[kind.task],
+        "library": SMALL[case.task],
         "cv": 2,
         "rule": "simplex",
-        **{name: make() for name, make in kind.settings.items()},
+        **{name: make() for name, make in case.settings.items()},
     }
-    X = GOOD if kind.X is None else kind.X()
-    y = TARGET[kind.task] if kind.y is None else kind.y()
-    return ESTIMATOR[kind.task](**settings), X, y, {name: make() for name, make in kind.fit.items()}
+    X = GOOD if case.X is None else case.X()
+    y = TARGET[case.task] if case.y is None else case.y()
+    return ESTIMATOR[case.task](**settings), X, y, {name: make() for name, make in case.fit.items()}
 
 
 def fit(model, X, y, options):
@@ -53,23 +53,23 @@ def check_unfitted(model):
     assert [name for name in vars(model) if name.endswith("_") and not name.startswith("_")] == []
 
 
-def speed(number, kind):
+def speed(number, case):
     """Errors come quickly; of the models every eighth is fitted by default and all in the slow run."""
-    quick = kind.expected not in (MODEL, FINITE) or number % 8 == 0
-    return pytest.param(kind, id=kind.name, marks=[] if quick else [pytest.mark.slow])
+    quick = case.expected not in (MODEL, FINITE) or number % 8 == 0
+    return pytest.param(case, id=case.name, marks=[] if quick else [pytest.mark.slow])
 
 
-def test_there_are_at_least_two_hundred_kinds():
-    assert len({kind.name for kind in KINDS}) == len(KINDS) >= 200
+def test_there_are_at_least_two_hundred_cases():
+    assert len({case.name for case in CASES}) == len(CASES) >= 200
 
 
-@pytest.mark.parametrize("kind", [speed(number, kind) for number, kind in enumerate(KINDS)])
-def test_malformed_input_gives_a_right_model_or_an_error_with_the_cause(kind):
-    model, X, y, options = given(kind)
-    if kind.expected in (MODEL, FINITE):
-        check_model(fit(model, X, y, options), X, y, kind.expected)
+@pytest.mark.parametrize("case", [speed(number, case) for number, case in enumerate(CASES)])
+def test_malformed_input_gives_a_right_model_or_an_error_with_the_cause(case):
+    model, X, y, options = given(case)
+    if case.expected in (MODEL, FINITE):
+        check_model(fit(model, X, y, options), X, y, case.expected)
         return
-    with pytest.raises((ValueError, TypeError), match=kind.expected):
+    with pytest.raises((ValueError, TypeError), match=case.expected):
         fit(model, X, y, options)
     check_unfitted(model)
 

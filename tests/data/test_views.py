@@ -16,7 +16,7 @@ TASKS = [("classification", 2), ("classification", 3), ("regression", 1)]
 
 
 @pytest.mark.parametrize("name", ["native", "ordinal"])
-def test_numbers_without_gaps_are_passed_on_without_a_copy(name, rng):
+def test_numbers_without_missing_values_are_passed_on_without_a_copy(name, rng):
     X = rng.normal(size=(50, 4))
     schema = infer_schema(X)
     view, matrix = fit_view(name, schema, validate(schema, X), X[:, 0] > 0, task="classification")
@@ -197,7 +197,7 @@ def test_a_missing_date_has_one_indicator():
 # --- missing values and scale
 
 
-def test_gaps_are_filled_with_medians_and_told(rng):
+def test_missing_values_are_filled_with_medians_and_told(rng):
     X = rng.normal(size=(100, 3))
     X[:10, 1] = np.nan
     view, matrix = fit_view("ordinal", infer_schema(X), X, X[:, 0], task="regression")
@@ -208,7 +208,7 @@ def test_gaps_are_filled_with_medians_and_told(rng):
     np.testing.assert_array_equal(view.transform(late), [[np.median(X[:, 0]), 0, 0, 0]])
 
 
-def test_gaps_that_come_only_after_training_are_filled(rng):
+def test_missing_values_that_come_only_after_training_are_filled(rng):
     X = rng.normal(size=(100, 3))
     X[99, 1] = np.nan
     schema = infer_schema(X)

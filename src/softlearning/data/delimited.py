@@ -202,35 +202,20 @@ def _check_lines(path: Path, dialect: Dialect) -> Header:
             next(stream)
         reader: Any = _rows(stream, dialect.delimiter, dialect.quote)
         rows = (row for row in reader if row)
+        names = _names(next(rows), dialect)
+        codes: set[int] = set()
+        nameless = {j for j, name in enumerate(names) if name.startswith("Unnamed: ")}
         try:
-            return _read_header(rows, dialect)
-        except _Uneven as uneven:
-            raise ValueError(
-                f"{path}: line {reader.line_num + dialect.skip} has {uneven} are expected (delimiter "
-                f"{dialect.delimiter!r}); quote cells that hold the delimiter"
-            ) from None
+            for row in rows:
+                if len(row) != len(names):
+                    what = f"has {len(row)} cells where {len(names)} are expected (delimiter {dialect.delimiter!r})"
+                    raise csv.Error(f"{what}; quote cells that hold the delimiter")
+                codes.update(j for j, cell in enumerate(row) if cell[:1] == "0" and cell[1:2].isdigit())
+                nameless.difference_update([j for j in nameless if row[j].strip()])
         except csv.Error as error:
-            if "field larger" not in str(error):
-                raise ValueError(f"{path}: line {reader.line_num + dialect.skip}: {error}") from None
-            raise ValueError(
-                f"{path}: the cell that begins before line {reader.line_num + dialect.skip} has more than "
-                f"{csv.field_size_limit():,} characters; a closing quote may be missing"
-            ) from None
-
-
-class _Uneven(Exception):
-    """A line with another number of cells."""
-
-
-def _read_header(rows: Iterator[list[str]], dialect: Dialect) -> Header:
-    names = _names(next(rows), dialect)
-    nameless = {j for j, name in enumerate(names) if name.startswith("Unnamed: ")}
-    codes: set[int] = set()
-    for row in rows:
-        if len(row) != len(names):
-            raise _Uneven(f"{len(row)} cells where {len(names)}")
-        codes.update(j for j, cell in enumerate(row) if cell[:1] == "0" and cell[1:2].isdigit())
-        nameless.difference_update([j for j in nameless if row[j].strip()])
+            endless = f"has a cell of more than {csv.field_size_limit():,} characters; a closing quote may be missing"
+            what = endless if "field larger" in str(error) else str(error)
+            raise ValueError(f"{path}: line {reader.line_num + dialect.skip} {what}") from None
     used = [name for j, name in enumerate(names) if j not in nameless]
     return Header(names, used, [names[j] for j in sorted(codes - nameless)])
 

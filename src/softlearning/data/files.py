@@ -14,7 +14,7 @@ import zipfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, TextIO, cast
 
 import numpy as np
 import pandas as pd
@@ -22,19 +22,14 @@ import pandas as pd
 from softlearning.data.delimited import open_text, read_delimited
 from softlearning.data.messages import nearest
 
-FORMATS = {
-    ".parquet": "parquet",
-    ".pq": "parquet",
-    ".feather": "arrow",
-    ".arrow": "arrow",
-    ".ipc": "arrow",
-    ".jsonl": "lines",
-    ".ndjson": "lines",
-    ".json": "json",
-    ".xlsx": "excel",
-    ".xlsm": "excel",
-    ".xls": "excel",
-}  # ending -> format; text with delimiters has any other
+ENDINGS = {
+    "parquet": (".parquet", ".pq"),
+    "arrow": (".feather", ".arrow", ".ipc"),
+    "lines": (".jsonl", ".ndjson"),
+    "json": (".json",),
+    "excel": (".xlsx", ".xlsm", ".xls"),
+}  # format -> how its names end; text with delimiters has any other ending
+FORMATS = {ending: format for format, endings in ENDINGS.items() for ending in endings}
 MAGIC = {
     b"PAR1": "parquet",
     b"ARROW1": "arrow",
@@ -239,34 +234,18 @@ def write_table(frames: pd.DataFrame | Iterable[pd.DataFrame], path: str | Path)
     Names that end in .parquet, .feather, .arrow or .jsonl are taken at their word, all else is csv (also .gz and .bz2);
     `-` is csv on standard output. The file is there as a whole or not at all.
     """
-    counted = _Counted([frames] if isinstance(frames, pd.DataFrame) else frames)
+    frames = [frames] if isinstance(frames, pd.DataFrame) else frames
     if str(path) == "-":
-        _write_csv(counted, sys.stdout)
-        return counted.rows
+        return _write_csv(frames, sys.stdout)
     path = Path(path)
     format = FORMATS.get(_ending(path), "csv")
     if format in ("json", "excel"):
         raise ValueError(f"{path.name}: predictions are written as csv, parquet, feather or jsonl")
     with whole_file(path) as part:
         if format in ("parquet", "arrow"):
-            _write_arrow(counted, part, format)
-        else:
-            with _open_for_writing(part, path.suffix.lower()) as stream:
-                (_write_lines if format == "lines" else _write_csv)(counted, stream)
-    return counted.rows
-
-
-class _Counted:
-    """Frames, counted as they pass."""
-
-    def __init__(self, frames: Iterable[pd.DataFrame]):
-        self.frames = frames
-        self.rows = 0
-
-    def __iter__(self) -> Iterator[pd.DataFrame]:
-        for frame in self.frames:
-            self.rows += len(frame)
-            yield frame
+            return _write_arrow(frames, part, format)
+        with _open_for_writing(part, path.suffix.lower()) as stream:
+            return (_write_lines if format == "lines" else _write_csv)(frames, stream)
 
 
 def _open_for_writing(part: Path, suffix: str) -> TextIO:
@@ -274,23 +253,27 @@ def _open_for_writing(part: Path, suffix: str) -> TextIO:
     return io.TextIOWrapper(opened(part, "wb"), encoding="utf-8", errors="replace", newline="")
 
 
-def _write_arrow(frames: Iterable[pd.DataFrame], part: Path, format: str) -> None:
+def _write_arrow(frames: Iterable[pd.DataFrame], part: Path, format: str) -> int:
     pa = _pyarrow(part)
     begin = pa.parquet.ParquetWriter if format == "parquet" else pa.ipc.new_file
+    rows, schema, writer = 0, None, cast(Any, None)
     with ExitStack() as stack:
-        writer: Any = None
-        schema: Any = None
         for frame in frames:
             table = pa.Table.from_pandas(frame, schema=schema, preserve_index=False)
             if writer is None:
                 schema = table.schema
                 writer = stack.enter_context(begin(str(part), schema))
             writer.write_table(table)
+            rows += len(frame)
+    return rows
 
 
-def _write_lines(frames: Iterable[pd.DataFrame], stream: TextIO) -> None:
+def _write_lines(frames: Iterable[pd.DataFrame], stream: TextIO) -> int:
+    rows = 0
     for frame in frames:
         frame.to_json(stream, orient="records", lines=True, force_ascii=False, double_precision=15, date_format="iso")
+        rows += len(frame)
+    return rows
 
 
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "\0", "＝", "＋", "－", "＠")
@@ -301,14 +284,17 @@ def guarded(text: object) -> object:
     return f"'{text}" if isinstance(text, str) and text.startswith(FORMULA_STARTS) else text
 
 
-def _write_csv(frames: Iterable[pd.DataFrame], stream: TextIO) -> None:
+def _write_csv(frames: Iterable[pd.DataFrame], stream: TextIO) -> int:
     """Comma-separated, names and strings guarded."""
+    rows = 0
     for number, frame in enumerate(frames):
         out = pd.DataFrame({name: _guarded_column(column) for name, column in frame.items()})
         out.columns = pd.Index([guarded(str(name)) for name in frame.columns])
         # a lone carriage return ends a line for some readers, and Python's writer quotes it only when told to
         quoting = csv.QUOTE_NONNUMERIC if _holds_return(out) else csv.QUOTE_MINIMAL
         out.to_csv(stream, index=False, header=number == 0, lineterminator="\n", quoting=quoting)
+        rows += len(frame)
+    return rows
 
 
 def _guarded_column(column: pd.Series) -> pd.Series | np.ndarray:

@@ -28,7 +28,7 @@ SAMPLE_ROWS = 10_000  # medians need no more rows than this
 LARGEST = 1e30  # trees hold numbers in 32 bits: larger ones are cut, columns of larger or far smaller ones rescaled
 FARTHEST = 1e6  # standardised values are cut here, so that no specialist overflows
 MANY_ROWS = 20_000  # from here on a view of a frame is held in 32 bits where that loses nothing
-FINE = 1e-3  # standard deviation over largest value from which 32 bits lose nothing
+FINE = 1e-4  # standard deviation over largest value from which 32 bits lose nothing
 
 
 class View:
