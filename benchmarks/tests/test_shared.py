@@ -1,10 +1,14 @@
 """One outer fold and the models that share its fits."""
 
+from typing import ClassVar
+
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
+from sklearn.naive_bayes import GaussianNB
 
 from softlearning import SoftClassifier
+from softlearning.library import Specialist
 from softlearning_bench.datasets import dataset
 from softlearning_bench.shared import LIBRARIES, Specialists, combining_seconds, fold_seconds, outer_fold, refit_seconds
 
@@ -41,15 +45,25 @@ def test_a_model_is_what_fit_gives_and_is_fitted_once(part):
     assert shared.model(library=ROWS, rule="uniform") is not model
 
 
-def test_a_specialist_that_a_folder_has_is_not_fitted_again(part, tmp_path):
-    """What another model leaves in the folder is read, not written a second time."""
-    Specialists(part, tmp_path).model(library=ROWS, calibrate=False, rule="uniform", refit=True)
-    before = {path.name for path in tmp_path.glob("*.task")}
-    assert len(before) == len(ROWS) * (5 + 1)
-    Specialists(part, tmp_path).model(library=ROWS, calibrate=True, rule="simplex", refit=True)
-    assert {path.name for path in tmp_path.glob("*.task")} == before
-    Specialists(part, tmp_path).model(library=[*ROWS, "decision_tree"], rule="uniform", refit=True)
-    assert len(list(tmp_path.glob("*.task"))) == len(before) + 5 + 1
+class Counted(GaussianNB):
+    """Naive Bayes that notes how many rows it is fitted on."""
+
+    fits: ClassVar[list[int]] = []
+
+    def fit(self, X, y, sample_weight=None):
+        Counted.fits.append(len(y))
+        return super().fit(X, y, sample_weight)
+
+
+def counted(shape):
+    return Counted()
+
+
+def test_a_specialist_that_a_folder_has_is_not_fitted_again_on_a_fold(part, tmp_path):
+    library = [*ROWS, Specialist("counted", "custom", counted, trusted=True)]
+    for settings in ({"calibrate": False}, {"calibrate": True, "rule": "uniform"}, {"loss": "squared"}):
+        Specialists(part, tmp_path).model(library=library, refit=True, **settings)
+    assert len([rows for rows in Counted.fits if rows < len(part.y)]) == 5
 
 
 def test_the_paper_under_a_rule_is_the_estimator_with_that_rule(part, monkeypatch):
