@@ -59,7 +59,12 @@ def imports(tree: ast.AST):
 def named_in_strings(tree: ast.AST):
     """Modules of ours that a string names, as lists of what to import do."""
     for node in ast.walk(tree):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and room(node.value) and node.value in MODULES:
+        if (
+            isinstance(node, ast.Constant)
+            and isinstance(node.value, str)
+            and room(node.value)
+            and node.value in MODULES
+        ):
             yield node.value
 
 

@@ -16,15 +16,8 @@ import scipy.sparse as sp
 from sklearn.ensemble._hist_gradient_boosting.common import PREDICTOR_RECORD_DTYPE
 from sklearn.tree._tree import NODE_DTYPE
 
+from softlearning.storage import native
 from softlearning.storage.container import ModelFileError
-from softlearning.storage.native import (
-    CATBOOST_WORD,
-    LIGHTGBM_NAMES,
-    LIGHTGBM_WORD,
-    check_catboost_bytes,
-    check_lightgbm_text,
-    check_parameter,
-)
 
 THREADS = {"n_jobs", "num_threads", "num_thread", "nthread", "nthreads", "thread_count"}
 COUNTS = ("n_classes_", "n_outputs_", "n_features_out_", "n_features_in_", "_n_features", "n_trees_per_iteration_")
@@ -401,25 +394,29 @@ def check_words(part: Part) -> None:
 def check_catboost(part: Part) -> None:
     for name, value in part.state.items():
         if not name.startswith("_"):
-            check_parameter("CatBoost", name, value, CATBOOST_WORD)
+            native.check_parameter("CatBoost", name, value, native.CATBOOST_WORD)
     if part.get("__model") is not None:
-        check_catboost_bytes(part["__model"])
+        native.check_catboost_bytes(part["__model"])
 
 
 def check_lightgbm(part: Part) -> None:
     """Parameters reach its prediction as one text, split at blanks: names are from a list, values are plain."""
     public = {name: value for name, value in part.state.items() if not name.startswith("_") and name != "fitted_"}
     for name, value in {**public, **part["_other_params"], "_objective": part.get("_objective")}.items():
-        part.must(name in LIGHTGBM_NAMES, f"its parameter {name[:50]!r} is not among those that model files keep")
-        check_parameter("LightGBM", name, value, LIGHTGBM_WORD)
+        part.must(
+            name in native.LIGHTGBM_NAMES, f"its parameter {name[:50]!r} is not among those that model files keep"
+        )
+        native.check_parameter("LightGBM", name, value, native.LIGHTGBM_WORD)
 
 
 def check_booster(part: Part) -> None:
     for name, value in part["params"].items():
-        part.must(name in LIGHTGBM_NAMES, f"its parameter {name[:50]!r} is not among those that model files keep")
-        check_parameter("LightGBM", name, value, LIGHTGBM_WORD)
+        part.must(
+            name in native.LIGHTGBM_NAMES, f"its parameter {name[:50]!r} is not among those that model files keep"
+        )
+        native.check_parameter("LightGBM", name, value, native.LIGHTGBM_WORD)
     part.must(-1 <= part.number("best_iteration") < 2**31, "its best iteration is absurd")
-    check_lightgbm_text(part["_handle"])
+    native.check_lightgbm_text(part["_handle"])
 
 
 GUARDS: dict[str, Callable[[Part], None]] = {

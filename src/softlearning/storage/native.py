@@ -33,23 +33,21 @@ light, cat = partial(require, "LightGBM"), partial(require, "CatBoost")
 
 LIGHTGBM_WORD = re.compile(r"[A-Za-z0-9_]{0,60}")  # LightGBM joins parameters to one text and splits it at blanks
 CATBOOST_WORD = re.compile(r"[A-Za-z0-9_:;=.,~+-]{0,200}")  # CatBoost's words have options, as in Quantile:alpha=0.9
-LIGHTGBM_NAMES = set(
-    re.findall(
-        r"\w+",
-        """alpha bagging_fraction bagging_freq bagging_seed boost_from_average boosting boosting_type cat_l2 cat_smooth
-    class_weight colsample_bytree data_random_seed data_sample_strategy deterministic drop_rate drop_seed
-    early_stopping_min_delta early_stopping_round early_stopping_rounds enable_bundle extra_seed extra_trees fair_c
-    feature_fraction feature_fraction_bynode feature_fraction_seed feature_pre_filter first_metric_only force_col_wise
-    force_row_wise histogram_pool_size importance_type is_unbalance lambda_l1 lambda_l2 learning_rate max_bin
-    max_cat_threshold max_cat_to_onehot max_delta_step max_depth max_drop metric min_child_samples min_child_weight
-    min_data_in_bin min_data_in_leaf min_data_per_group min_gain_to_split min_split_gain min_sum_hessian_in_leaf
-    monotone_constraints n_estimators n_jobs neg_bagging_fraction num_class num_grad_quant_bins num_iterations
-    num_leaves num_threads objective _objective objective_seed other_rate path_smooth poisson_max_delta_step
-    pos_bagging_fraction random_state reg_alpha reg_lambda reg_sqrt scale_pos_weight seed sigmoid silent skip_drop
-    subsample subsample_for_bin subsample_freq top_k top_rate tweedie_variance_power uniform_drop use_missing
-    use_quantized_grad verbose verbosity xgboost_dart_mode zero_as_missing""",
-    )
-)
+NAMES = """
+_objective alpha bagging_fraction bagging_freq bagging_seed boost_from_average boosting boosting_type cat_l2
+cat_smooth class_weight colsample_bytree data_random_seed data_sample_strategy deterministic drop_rate drop_seed
+early_stopping_min_delta early_stopping_round early_stopping_rounds enable_bundle extra_seed extra_trees fair_c
+feature_fraction feature_fraction_bynode feature_fraction_seed feature_pre_filter first_metric_only force_col_wise
+force_row_wise histogram_pool_size importance_type is_unbalance lambda_l1 lambda_l2 learning_rate max_bin
+max_cat_threshold max_cat_to_onehot max_delta_step max_depth max_drop metric min_child_samples min_child_weight
+min_data_in_bin min_data_in_leaf min_data_per_group min_gain_to_split min_split_gain min_sum_hessian_in_leaf
+monotone_constraints n_estimators n_jobs neg_bagging_fraction num_class num_grad_quant_bins num_iterations num_leaves
+num_threads objective objective_seed other_rate path_smooth poisson_max_delta_step pos_bagging_fraction random_state
+reg_alpha reg_lambda reg_sqrt scale_pos_weight seed sigmoid silent skip_drop subsample subsample_for_bin
+subsample_freq top_k top_rate tweedie_variance_power uniform_drop use_missing use_quantized_grad verbose verbosity
+xgboost_dart_mode zero_as_missing
+"""
+LIGHTGBM_NAMES = set(NAMES.split())  # none names a file, a machine, or turns a check off
 
 
 def check_parameter(kind: str, name: str, value: Any, words: re.Pattern) -> None:
@@ -136,8 +134,8 @@ def check_lightgbm_tree(text: str, number: int, columns: int) -> None:
     light(((feature >= 0) & (feature < columns)).all(), "a tree asks for a column that is not there")
     children = np.concatenate([left, right])
     inner, outer = np.sort(children[children >= 0]), np.sort(~children[children < 0])
-    light(np.array_equal(inner, np.arange(1, leaves - 1)), "a node of a tree has not one parent")
-    light(np.array_equal(outer, np.arange(leaves)) or leaves == 1, "a leaf of a tree has not one parent")
+    light(np.array_equal(inner, np.arange(1, leaves - 1)), "a node of a tree does not have one parent")
+    light(np.array_equal(outer, np.arange(leaves)) or leaves == 1, "a leaf of a tree does not have one parent")
     later = [(child > np.arange(leaves - 1)) | (child < 0) for child in (left, right)]
     light(np.all(later), "a child in a tree is not a later node")
     check_lightgbm_categories(fields, decision % 2 == 1, sets)
@@ -151,13 +149,13 @@ def check_lightgbm_numbers(name: str, words: list[str], leaves: int) -> None:
 
 def check_lightgbm_categories(fields: dict[str, str], categorical: np.ndarray, sets: int) -> None:
     if not sets:
-        light(not categorical.any() and "cat_threshold" not in fields, "a tree has categories it has not")
+        light(not categorical.any() and "cat_threshold" not in fields, "a tree has categories without sets")
         return
     ends, words = whole_numbers(fields["cat_boundaries"]), fields["cat_threshold"].split()
     asks = np.array([float(text) for text in fields["threshold"].split()])[categorical]
     light(len(ends) == sets + 1 and ends[0] == 0 and (np.diff(ends) >= 0).all(), "its sets do not fit")
     light(ends[-1] == len(words) and all(word.isdigit() for word in words), "its sets do not fit")
-    light(((asks >= 0) & (asks < sets) & (asks == np.floor(asks))).all(), "a tree asks for a set it has not")
+    light(((asks >= 0) & (asks < sets) & (asks == np.floor(asks))).all(), "a tree asks for a set that is not there")
 
 
 def whole_numbers(text: str) -> np.ndarray:

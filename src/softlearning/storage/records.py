@@ -43,20 +43,14 @@ class Stored:
         self.kind, self.value = kind, value
 
 
+@dataclasses.dataclass(frozen=True)
 class Forgotten:
     """Stands for a function that a file does not hold: a user's own, which only its source code could bring."""
 
-    def __init__(self, note: str):
-        self.note = note
+    note: str
 
     def __call__(self, *args: Any):
         raise ValueError(f"{self.note} came from a file, which does not hold functions of your own; pass it again")
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Forgotten) and other.note == self.note
-
-    def __hash__(self) -> int:
-        return hash(self.note)
 
 
 # --- taking apart
