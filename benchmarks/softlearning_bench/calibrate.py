@@ -179,7 +179,7 @@ def adopt(results: Path, path: Path) -> None:
 
 
 def latest(path: Path) -> pd.DataFrame:
-    """The confirmations of the rows as they stand now: those of earlier parameters are left out."""
+    """The confirmations of the rows as they stand now: those of earlier parameters are skipped."""
     table = pd.read_csv(path, keep_default_na=False, na_values={"ours": [""]})
     current = {row.name: json.dumps(free_parameters(row)) for row in DATASETS if row.source == "synthetic"}
     return table[table["parameters"] == table["dataset"].map(current)]

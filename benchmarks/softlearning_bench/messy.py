@@ -2,8 +2,8 @@
 
     python -m softlearning_bench.messy benchmarks/results/messy.csv
 
-Three shufflings of five folds of each table; a line a fold, written when it is there; a second run goes on. Tables that
-are not at hand (see `softlearning_bench.study_sets.tables_folder`) are left out, and the run says so.
+Three seeds of five folds of each table; a line a fold, written when it is there; a second run goes on. Tables that
+are not at hand (see `softlearning_bench.study_sets.tables_folder`) are skipped, and the run says so.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ TABLES = (
     ("titanic.csv", "Survived", "classification"),
     ("auto_mpg.csv", "mpg", "regression"),
 )
-SEEDS = (7, 8, 9)  # the settings of the defaults were looked at on other shufflings of these tables
+SEEDS = (7, 8, 9)  # the settings of the defaults were looked at on other seeds of these tables
 FOLDS = 5
 
 
@@ -58,7 +58,7 @@ METHODS = {"softlearning": ours, "CatBoost": catboost}
 
 
 def folds_of(file: str, target: str, task: str) -> Iterator[tuple[dict[str, Any], tuple]]:
-    """(where, (X, y, X_test, y_test)) of all folds of all shufflings."""
+    """(where, (X, y, X_test, y_test)) of all folds of all seeds."""
     table = read_table(tables_folder() / file).dropna(subset=[target])
     X, y = table.drop(columns=target), table[target].to_numpy()
     y = np.unique(y, return_inverse=True)[1] if task == "classification" else y.astype(float)
@@ -73,7 +73,7 @@ def main(path: str) -> None:
     done = pd.read_csv(path)[["table", "seed", "fold", "method"]].to_numpy().tolist() if Path(path).exists() else []
     for file, target, task in TABLES:
         if not (tables_folder() / file).exists():
-            print(f"{file} is left out: it is not in {tables_folder()}")
+            print(f"{file} is skipped: it is not in {tables_folder()}")
             continue
         for where, (X, y, X_test, y_test) in folds_of(file, target, task):
             for name, method in METHODS.items():

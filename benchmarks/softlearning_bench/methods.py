@@ -35,7 +35,7 @@ from softlearning_bench.shared import Part, Specialists, combining_seconds, fold
 Array = NDArray[np.float64]
 
 
-class LeftOut(RuntimeError):
+class Skipped(RuntimeError):
     """The method does not run on this dataset; the message says why."""
 
 
@@ -143,7 +143,7 @@ def member(shared: Specialists, name: str | dict[str, str]) -> Answer:
     if name in set(model.failures_["specialist"]):
         raise RuntimeError(line["status"])
     if name not in model.specialists_:
-        raise LeftOut(line["status"])
+        raise Skipped(line["status"])
     notes = {"catboost": settings_note, "catboost_coarse": settings_note, "hist_gradient_boosting": bins_note}
     prediction = shared.predictions_of_everybody[:, list(model.specialists_).index(name)]
     predicting = line["predict_seconds"] * len(part.y_test) / len(part.y)

@@ -70,7 +70,7 @@ def line(what: str, where: str, whole: float, own: float) -> dict:
 
 
 def mixed_table(rows: int = 50_000, seed: int = 0) -> tuple[pd.DataFrame, np.ndarray]:
-    """40 columns: 25 numeric with gaps, 10 categories, 3 of many categories, 2 dates."""
+    """40 columns: 25 numeric with missing values, 10 categories, 3 of many categories, 2 dates."""
     rng = np.random.default_rng(seed)
     frame = {f"number_{j}": np.where(rng.random(rows) < 0.05, np.nan, rng.normal(size=rows)) for j in range(25)}
     frame |= {f"kind_{j}": rng.choice([f"k{i}" for i in range(3 + j)], rows) for j in range(10)}
@@ -82,7 +82,7 @@ def mixed_table(rows: int = 50_000, seed: int = 0) -> tuple[pd.DataFrame, np.nda
 
 
 def preparation_cost() -> list[dict]:
-    """Understanding, gate and all views of a mixed table, beside a fit of three specialists on it."""
+    """Inference of types, validation and all views of a mixed table, beside a fit of three specialists on it."""
     X, y = mixed_table()
     model = SoftClassifier(["logistic", "hist_gradient_boosting", "extra_trees"], n_jobs=1)
     whole = seconds(lambda: model.fit(X, y))
@@ -97,13 +97,13 @@ def preparation_cost() -> list[dict]:
     ]
     prepared = seconds(lambda: (infer_schema(X), validate(schema, X))) + seconds(views)
     one = X.iloc[:1]
-    gate = seconds(lambda: validate(model.record_.training.schema, one), 30)
+    outside = seconds(lambda: validate(model.record_.training.schema, one), 30)
     views_of_one = validate(model.record_.training.schema, one)
     for view in model.record_.ensemble.views.values():
-        gate += 0.0 if view is None else seconds(partial(view.transform, views_of_one), 30)
+        outside += 0.0 if view is None else seconds(partial(view.transform, views_of_one), 30)
     return [
         {"what": "preparation in a fit", "where": "50,000 x 40 mixed", "seconds": prepared, "ratio": prepared / whole},
-        {"what": "one row outside the specialists", "where": "the same table", "seconds": gate},
+        {"what": "one row outside the specialists", "where": "the same table", "seconds": outside},
     ]
 
 

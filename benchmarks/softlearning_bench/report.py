@@ -52,7 +52,7 @@ def page(summary: Summary, drawn: list[str]) -> list[Section]:
     parts = [what_ran(summary), own_goals(summary), standing(summary, FIELD, "The paper's ten methods and ours")]
     parts += [against(summary), by_group(summary), what_changes_add(summary)]
     parts += [standing(summary, (OURS, SOFT, *COMBINERS), "Combinations of the same specialists, and ours")]
-    parts += [foreign(summary), over_seeds(summary), spent(summary), where_time_goes(summary)]
+    parts += [external(summary), over_seeds(summary), spent(summary), where_time_goes(summary)]
     parts += [drawings(drawn), claims(summary), not_run(summary)]
     return [part for part in parts if part is not None]
 
@@ -148,18 +148,18 @@ def what_changes_add(summary: Summary) -> Section | None:
     return Section("What each change adds", text, pd.DataFrame(lines))
 
 
-def foreign(summary: Summary) -> Section | None:
-    """Foreign systems beside ours: score, and log loss or RMSE, of the datasets that all of them ran on."""
-    scores = summary.complete((OURS, *summary.foreign))
-    if not summary.foreign or OURS not in scores.columns or scores.empty:
+def external(summary: Summary) -> Section | None:
+    """External baselines beside ours: score, and log loss or RMSE, of the datasets that all of them ran on."""
+    scores = summary.complete((OURS, *summary.external))
+    if not summary.external or OURS not in scores.columns or scores.empty:
         return None
     losses = summary.losses.loc[scores.index, scores.columns]
     lines = scores.map("{:.4f} / ".format) + losses.map("{:.4g}".format)
     first = losses.idxmin(axis=1).value_counts()
-    said = summary.cells.loc[summary.cells["method"].isin(summary.foreign), "reason"].str.split(";").str[0].unique()
-    text = f"Score / log loss or RMSE. Foreign systems use all cores: {'; '.join(sorted(said))}. Least loss: "
+    said = summary.cells.loc[summary.cells["method"].isin(summary.external), "reason"].str.split(";").str[0].unique()
+    text = f"Score / log loss or RMSE. External baselines use all cores: {'; '.join(sorted(said))}. Least loss: "
     text += ", ".join(f"{name} {first.get(name, 0)}" for name in scores.columns)
-    return Section("Foreign systems", f"{text} of {len(scores)} datasets.", lines.reset_index(names="dataset"))
+    return Section("External baselines", f"{text} of {len(scores)} datasets.", lines.reset_index(names="dataset"))
 
 
 def over_seeds(summary: Summary) -> Section | None:
@@ -172,7 +172,7 @@ def over_seeds(summary: Summary) -> Section | None:
     rank = pd.DataFrame([dict(zip(table.columns, friedman(table.loc[common]).mean_ranks)) for table in tables])
     lines = pd.DataFrame({"method": rank.columns, "mean rank": rank.mean().round(2).to_numpy()})
     lines["standard deviation over seeds"] = rank.std().round(2).to_numpy()
-    text = f"{len(seeds)} shufflings of the outer folds of {', '.join(common)}."
+    text = f"{len(seeds)} seeds of the outer folds of {', '.join(common)}."
     return Section("Over seeds", text, lines.sort_values("mean rank"))
 
 
@@ -183,7 +183,7 @@ def spent(summary: Summary) -> Section:
     seconds = good.groupby("method", sort=False)[["fit_seconds", "predict_seconds"]].agg(["median", "max", "sum"])
     seconds.columns = [f"{what.split('_')[0]} s, {how}" for what, how in seconds.columns]
     text = "One core. A combiner pays for its whole library, so the sums of methods that share fits count them again."
-    text += " Foreign systems: seconds of the clock on all cores." if summary.foreign else ""
+    text += " External baselines: seconds of the clock on all cores." if summary.external else ""
     return Section("Seconds", text, seconds.round(2).reset_index())
 
 

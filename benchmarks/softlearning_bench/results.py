@@ -1,4 +1,4 @@
-"""The table of results: one tidy csv, one line a (dataset, method, fold, seed), written a line at a time.
+"""The table of results: one tidy csv, one line per (dataset, method, fold, seed), written a line at a time.
 
 A line is written at once and forced to the disk; a line that a kill cut short is dropped when the file is read and
 removed before the next one is written. Where a cell was run again, its last line counts.
@@ -24,12 +24,12 @@ COLUMNS = (
     "predict_seconds",
     "peak_memory",  # MB, of the process that ran the cells of this fold, up to this cell
     "weights",  # json: specialist -> weight
-    "status",  # "ok", "left out" or "failed"
-    "reason",  # why it was left out or failed; for "ok" what the row should say of itself
+    "status",  # "ok", "skipped" or "failed"
+    "reason",  # why it was skipped or failed; for "ok" what the row should say of itself
     "versions",
 )
 NUMBERS = (*METRICS, "fit_seconds", "predict_seconds", "peak_memory")
-FINAL = ("ok", "left out")  # a failed cell is tried again by the next run
+FINAL = ("ok", "skipped")  # a failed cell is tried again by the next run
 Key = tuple[str, str, int, int]
 
 
@@ -115,7 +115,7 @@ def _csv(lines: list[list[object]]) -> str:
 
 
 def _one_line(value: object) -> object:
-    """Line ends inside a field would break "one line a cell"."""
+    """Line ends inside a field would break "one line per cell"."""
     if isinstance(value, float):
         return "" if value != value else repr(round(value, 9))
     return " ".join(value.split()) if isinstance(value, str) else value

@@ -26,7 +26,7 @@ from softlearning.data.messages import nearest
 from softlearning.data.versions import versions
 from softlearning_bench.datasets import DATASETS, Absent, Dataset, dataset
 from softlearning_bench.external import TIME_LIMIT, external_method
-from softlearning_bench.methods import LeftOut, Method, methods_for
+from softlearning_bench.methods import Method, Skipped, methods_for
 from softlearning_bench.results import append, finished
 from softlearning_bench.scoring import scores
 from softlearning_bench.shared import FOLDS, Specialists, all_cores, cell_name, outer_fold
@@ -42,7 +42,7 @@ class Job:
     fold: int
     seed: int
     methods: tuple[str, ...]
-    foreign: tuple[Method, ...] = ()
+    external: tuple[Method, ...] = ()
     fits: Path | None = None
 
 
@@ -64,7 +64,7 @@ def run_suite(
     Parameters
     ----------
     datasets, methods : names, or starts of names of datasets; all when None.
-    seeds : how many shufflings of the outer folds; the first is the paper's, 42.
+    seeds : how many seeds of the outer folds; the first is the paper's, 42.
     jobs : processes side by side, one thread each; the number of cores when None.
     external : name of an external baseline ("AutoGluon", "FLAML") -> the environment that has it.
     time_limit : seconds that an external baseline is given for one fit; 120 when None.
@@ -76,32 +76,31 @@ def run_suite(
     out.mkdir(parents=True, exist_ok=True)
     path = out / "results.csv"
     rows = [dataset(name) for name in datasets] if datasets else list(DATASETS)
-    foreign = tuple(
-        external_method(system, home, time_limit or TIME_LIMIT) for system, home in (external or {}).items()
-    )
-    todo = list(missing_jobs(rows, methods, range(SEED, SEED + (seeds or 1)), path, foreign, fits))
+    limit = time_limit or TIME_LIMIT
+    others = tuple(external_method(system, home, limit) for system, home in (external or {}).items())
+    todo = list(missing_jobs(rows, methods, range(SEED, SEED + (seeds or 1)), path, others, fits))
     if longest_first:
         todo.sort(key=expected_cost, reverse=True)
     run_jobs(todo, path, jobs or all_cores())
     return path
 
 
-def missing_jobs(rows, methods, seeds, path: Path, foreign: tuple[Method, ...] = (), fits=None) -> Iterator[Job]:
+def missing_jobs(rows, methods, seeds, path: Path, external: tuple[Method, ...] = (), fits=None) -> Iterator[Job]:
     """One job for each outer fold that lacks a result, with the methods it lacks."""
     done = finished(path)
     for row in rows:
-        wanted = chosen(methods, row.task, foreign)
+        wanted = chosen(methods, row.task, external)
         for seed in seeds:
             for fold in range(FOLDS):
                 lacking = [m.name for m in wanted if fold < m.folds and (row.name, m.name, fold, seed) not in done]
                 if lacking:
-                    yield Job(row.name, fold, seed, tuple(lacking), foreign, fits)
+                    yield Job(row.name, fold, seed, tuple(lacking), external, fits)
 
 
-def chosen(names: Sequence[str] | None, task: str, foreign: Sequence[Method]) -> list[Method]:
+def chosen(names: Sequence[str] | None, task: str, external: Sequence[Method]) -> list[Method]:
     """The rows of these names, in the order of the table; all when there are no names."""
-    rows = [*methods_for(task), *foreign]
-    known = {row.name for t in ("classification", "regression") for row in (*methods_for(t), *foreign)}
+    rows = [*methods_for(task), *external]
+    known = {row.name for t in ("classification", "regression") for row in (*methods_for(t), *external)}
     for name in names or ():
         if name not in known:
             raise ValueError(f"no method is called {name!r}; {nearest(name, sorted(known))}")
@@ -197,7 +196,7 @@ def end_with_parent() -> None:
 
 def lines(job: Job) -> Iterator[dict[str, object]]:
     row = dataset(job.dataset)
-    wanted = chosen(job.methods, row.task, job.foreign)
+    wanted = chosen(job.methods, row.task, job.external)
     try:
         name = cell_name(job.dataset, job.fold, job.seed)
         part = outer_fold(row, row.table(), job.fold, job.seed)
@@ -213,8 +212,8 @@ def one_line(job: Job, row: Dataset, method: Method, shared: Specialists) -> dic
     """The result of one cell; a failure is a line with its reason."""
     try:
         answer = method.answer(shared)
-    except LeftOut as reason:
-        return line_of(job, method.name, "left out", str(reason))
+    except Skipped as reason:
+        return line_of(job, method.name, "skipped", str(reason))
     except Exception as error:
         return line_of(job, method.name, "failed", f"{type(error).__name__}: {error}")
     numbers = scores(answer.prediction, shared.part.y_test, row.task)

@@ -84,7 +84,7 @@ def nemenyi_distance(k: int, N: int, alpha: float = 0.05) -> float:
 
 
 def wilcoxon(a: ArrayLike, b: ArrayLike) -> Wilcoxon:
-    """Signed ranks of a - b over the datasets where they differ (equal scores are left out and counted)."""
+    """Signed ranks of a - b over the datasets where they differ (equal scores are skipped and counted)."""
     difference = _snapped(a, b)
     difference = difference[difference != 0]
     if difference.size == 0:

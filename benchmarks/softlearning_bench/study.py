@@ -155,7 +155,7 @@ def picks(alone: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The oracle's specialist (least loss on the test part) and that of cross-validation (least squared risk)."""
     known = [line for line in alone if "loss" in line]
     oracle, picked = min(known, key=lambda line: line["loss"]), min(known, key=lambda line: line["cv_risk"])
-    return [{**oracle, "scheme": "best with hindsight"}, {**picked, "scheme": "picked by cross-validation"}]
+    return [{**oracle, "scheme": "oracle specialist"}, {**picked, "scheme": "picked by cross-validation"}]
 
 
 def place(of: StudySet, seed: int, part: Part) -> dict[str, Any]:

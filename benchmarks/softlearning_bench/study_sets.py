@@ -1,7 +1,7 @@
 """The tables of the study of defaults, as rows: a name, the task, how to draw it, and the seeds it is run with.
 
 A seed draws a generated table anew, samples a large one, and splits every one 80/20. Cheap tables stand first. Real
-tables that are not on this machine are left out, and the run says so.
+tables that are not on this machine are skipped, and the run says so.
 """
 
 from __future__ import annotations

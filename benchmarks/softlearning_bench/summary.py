@@ -56,7 +56,7 @@ class Summary:
         return [name for name in names if name in self.scores.columns]
 
     @property
-    def foreign(self) -> list[str]:
+    def external(self) -> list[str]:
         """Systems that ran from an environment of their own."""
         own = {*FIELD, *(m.name for m in METHODS)}
         return [m for m in self.scores.columns if m not in own and not m.startswith("specialist ")]

@@ -9,7 +9,7 @@ from softlearning import SoftClassifier, SoftRegressor
 from softlearning_bench.datasets import dataset
 from softlearning_bench.methods import (
     METHODS,
-    LeftOut,
+    Skipped,
     TreeBeside,
     bins_note,
     deep_network,
@@ -126,7 +126,7 @@ def test_a_specialist_above_its_limit_of_rows_is_skipped_with_the_reason(monkeyp
     use(monkeypatch, ["ridge", "svr_rbf"])
     X, y = np.random.default_rng(0).normal(size=(2_001, 1)), np.arange(2_001.0)
     shared = Specialists(Part("regression", 1, X, y, X[:5], y[:5], 42))
-    with pytest.raises(LeftOut, match="2,000 rows"):
+    with pytest.raises(Skipped, match="2,000 rows"):
         member(shared, "svr_rbf")
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from benchmarks.tests.fake import fake_cells
 from softlearning_bench.report import (
-    foreign,
+    external,
     markdown_table,
     over_seeds,
     page,
@@ -78,19 +78,19 @@ def test_seeds_are_compared_on_the_datasets_that_have_them_all():
     cells = fake_cells(["A02_wine", "B18_tiny_100", "C10_tiny_regression"])
     few = cells[cells["dataset"] != "B18_tiny_100"].assign(seed=43)
     section = over_seeds(summarise(pd.concat([cells, few], ignore_index=True)))
-    assert section.text == "2 shufflings of the outer folds of A02_wine, C10_tiny_regression."
+    assert section.text == "2 seeds of the outer folds of A02_wine, C10_tiny_regression."
     assert section.table["standard deviation over seeds"].eq(0).all()
 
 
 def test_a_foreign_system_is_shown_beside_ours_where_it_ran():
     cells = fake_cells(["A02_wine", "C10_tiny_regression"])
-    assert foreign(summarise(cells)) is None
+    assert external(summarise(cells)) is None
     ours = cells["method"] == "softlearning"
     cells.loc[ours & (cells["dataset"] == "A02_wine"), "log_loss"] = 0.2
     theirs = cells[ours & (cells["dataset"] == "A02_wine")].assign(
         method="FLAML", log_loss=0.1, reason="flaml 2, told 9 s"
     )
-    section = foreign(summarise(pd.concat([cells, theirs], ignore_index=True)))
+    section = external(summarise(pd.concat([cells, theirs], ignore_index=True)))
     assert section.table["dataset"].tolist() == ["A02_wine"]
     assert section.table["FLAML"][0].endswith(" / 0.1")
     assert "seconds of the clock" in spent(summarise(pd.concat([cells, theirs]))).text

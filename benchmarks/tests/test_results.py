@@ -49,8 +49,8 @@ def test_a_failed_cell_is_tried_again_and_its_last_line_counts(path):
     assert read(path)["score"].tolist() == [0.8]
 
 
-def test_what_was_left_out_with_a_reason_is_not_tried_again(path):
-    append(path, line(status="left out", reason="too many rows"))
+def test_what_was_skipped_with_a_reason_is_not_tried_again(path):
+    append(path, line(status="skipped", reason="too many rows"))
     assert len(finished(path)) == 1
     assert score_table(read(path)).empty
 

@@ -12,7 +12,7 @@ import pytest
 
 from softlearning_bench.datasets import dataset
 from softlearning_bench.external import ask_part, external_method, python_of
-from softlearning_bench.methods import Answer, LeftOut, Method
+from softlearning_bench.methods import Answer, Method, Skipped
 from softlearning_bench.results import append, finished, read
 from softlearning_bench.run import Job, chosen, expected_cost, lines, missing_jobs, one_line, run_suite
 from softlearning_bench.shared import Specialists, outer_fold
@@ -86,12 +86,12 @@ def test_a_method_that_fails_is_a_line_with_its_reason(tiny):
     assert (line["status"], line["reason"]) == ("failed", "MemoryError: no room")
 
 
-def test_a_method_that_does_not_apply_is_left_out_with_its_reason(tiny):
+def test_a_method_that_does_not_apply_is_skipped_with_its_reason(tiny):
     def not_here(shared):
-        raise LeftOut("too many rows")
+        raise Skipped("too many rows")
 
     line = one_line(Job("C10_tiny_regression", 0, 42, ()), dataset("C10"), Method("x", "ours", not_here), tiny)
-    assert (line["status"], line["reason"]) == ("left out", "too many rows")
+    assert (line["status"], line["reason"]) == ("skipped", "too many rows")
 
 
 def test_a_line_holds_scores_seconds_weights_memory_and_versions(tiny):

@@ -72,7 +72,7 @@ def test_a_cell_has_a_line_per_scheme_its_peers_and_every_specialist(shared):
     assert table["axis"].value_counts().to_dict() == {"level 2": 5, "rule": 6, "peer": 4}
     assert table["loss"].between(0, 1).all()
     assert {line["specialist"] for line in alone} == {"logistic", "naive_bayes", "dummy"}
-    best = table.set_index("scheme").loc["best with hindsight"]
+    best = table.set_index("scheme").loc["oracle specialist"]
     assert best["loss"] == min(line["loss"] for line in alone)
 
 
@@ -100,7 +100,7 @@ def results():
     for name, picked in (("a", 0.9), ("b", 2.0)):
         for seed in (0, 1):
             losses = {("method", DEFAULT): 1.0, ("peer", STACKING): 1.1, ("peer", PICKED): picked}
-            losses |= {("peer", "best with hindsight"): 0.9, ("method", "paper"): 2.0}
+            losses |= {("peer", "oracle specialist"): 0.9, ("method", "paper"): 2.0}
             for (axis, scheme), loss in losses.items():
                 seconds = 2.0 if scheme == "paper" else 1.0
                 where = {"dataset": name, "seed": seed, "task": "classification", "kind": "real", "rows": 2000}
