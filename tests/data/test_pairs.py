@@ -55,6 +55,20 @@ def test_arithmetic_is_finite_whatever_the_numbers():
     assert made[2].tolist() == [1, 1, 0, 0]
 
 
+def test_a_pair_is_missing_where_either_column_is():
+    made = arithmetic(np.array([[1.0, np.nan], [np.nan, 0.0], [4.0, 2.0]]), [(o, 0, 1) for o in "+-*/"], most=1e30)
+    assert np.isnan(made[:2]).all()
+    assert made[2].tolist() == [6, 2, 8, 2]
+
+
+def test_missing_values_are_a_bin_of_their_own(rng):
+    values = np.where(rng.random(300) < 0.3, np.nan, rng.normal(size=300))
+    missing = np.isnan(values)
+    assert len(set(quantile_bins(values)[missing])) == 1
+    assert not set(quantile_bins(values)[missing]) & set(quantile_bins(values)[~missing])
+    assert set(quantile_bins(np.full(5, np.nan))) == {0}
+
+
 def test_crosses_find_what_two_categories_tell_only_together(rng):
     levels = [rng.integers(0, 4, 1000) for _ in range(5)]
     y = ((levels[1] + levels[3]) % 2).astype(float)

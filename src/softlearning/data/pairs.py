@@ -23,14 +23,14 @@ OPERATIONS: dict[str, Any] = {
     "-": np.subtract,
     "+": np.add,
     "*": np.multiply,
-    "/": lambda a, b: np.divide(a, b, out=np.zeros_like(a), where=np.abs(b) > 1e-300),
+    "/": lambda a, b: np.divide(a, b, out=a * 0.0, where=b != 0),
 }
 
 Pair = tuple[str, int, int]  # operation, positions of the two columns
 
 
 def arithmetic(matrix: np.ndarray, pairs: Sequence[Pair], most: float) -> np.ndarray:
-    """(n, pairs) float32; cut at +-most."""
+    """(n, pairs) float32, cut at +-most; NaN where either column is missing, 0 for a division by 0."""
     out = np.empty((len(matrix), len(pairs)), dtype=np.float32)
     with np.errstate(over="ignore"):
         for k, (operation, a, b) in enumerate(pairs):
@@ -84,9 +84,12 @@ def choose_crosses(levels: Sequence[np.ndarray], target: np.ndarray, weight: np.
 
 
 def quantile_bins(values: np.ndarray) -> np.ndarray:
-    """Bin of each value, BINS of about equal size; equal values share one."""
-    edges = np.unique(np.quantile(values, np.arange(1, BINS) / BINS))
-    return np.searchsorted(edges, values, side="left")
+    """Bin of each value, BINS of about equal size; equal values share one, and so do the missing."""
+    missing = np.isnan(values)
+    if missing.all():
+        return np.zeros(len(values), dtype=np.intp)
+    edges = np.unique(np.nanquantile(values, np.arange(1, BINS) / BINS))
+    return np.where(missing, len(edges) + 1, np.searchsorted(edges, values, side="left"))
 
 
 def explained(group: np.ndarray, target: Any, weight: np.ndarray) -> float:

@@ -99,7 +99,7 @@ def _category_cells(series: pd.Series, name: str) -> Cells:
         return read_cells(pd.Series(np.asarray(values)), name)
     words = [_word(value, name, row=0) for value in values.categories]
     cells = _merge(np.asarray(values.codes, dtype=np.intp), words)  # 1 and "1" are one category
-    return cells._replace(categorical=True, ordered=bool(values.ordered))
+    return Cells("values", cells.data, cells.words, categorical=True, ordered=bool(values.ordered))
 
 
 def _string_cells(series: pd.Series) -> Cells:

@@ -2,7 +2,7 @@
 
     native    categories as codes and missing values as NaN, for learners that handle both
     ordinal   no missing values: medians and indicators; categories by their cross-fitted mean target
-    pairs     as ordinal, with means and frequencies per class, crosses of categories and pairs of numbers
+    pairs     missing values as NaN; categories by mean targets per class and frequencies, crosses, pairs of numbers
     scaled    no missing values, one-hot or target-encoded categories, every column standardised
 
 Columns of a view stand in the order numbers, dates, texts, categories, indicators of missing values, pairs.
@@ -117,7 +117,7 @@ def fit_view(
     weight = np.ones(len(X)) if sample_weight is None else sample_weight / sample_weight.max()
     target = encoding_target(y, task)
     matrix = X if isinstance(X, np.ndarray) else _fit_columns(view, schema, X, TargetEncoder(target, weight, seed))
-    if name != "native":
+    if name in ("ordinal", "scaled"):
         matrix = _fit_missing(view, matrix)
     if name == "scaled":
         return view, _fit_scale(view, matrix, sample_weight, overwrite=matrix is not X)
@@ -191,8 +191,8 @@ def _name_features(view: View) -> None:
 
 
 def _fit_pairs(view: View, matrix: np.ndarray, target: np.ndarray, weight: np.ndarray) -> None:
-    """Pairs of number columns, by position; of an array, of any columns but indicators."""
-    width = len(view.numbers) if view.features else len(cast(np.ndarray, view.fill))
+    """Pairs of number columns, by position; of an array, of any columns."""
+    width = len(view.numbers) if view.features else matrix.shape[1]
     view.pairs = choose_pairs(matrix, range(width), target, weight)
     if view.features:
         view.features += tuple(f"{view.features[a]} {o} {view.features[b]}" for o, a, b in view.pairs)

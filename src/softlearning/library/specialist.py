@@ -56,7 +56,7 @@ class Specialist:
         From a `Shape` to an unfitted scikit-learn estimator. A top-level function, so that it travels to workers.
     needs : str
         The view of the table it reads: "native" (categories as codes, missing values kept), "ordinal" (no missing
-        values), "pairs" (ordinal, with pairs of numbers and crosses of categories), "scaled" (standardised), "raw" (the
+        values), "pairs" (missing values kept, pairs of columns added), "scaled" (standardised), "raw" (the
         table itself) or "auto". A stacker reads predictions, and beside them one of these where it is not "".
     min_rows, max_rows, reason
         Below or above so many rows it is skipped, and why.
