@@ -32,9 +32,9 @@ from softlearning.execution.threads import one_thread
 from softlearning.library import Library, as_rows, every_row, resolve
 from softlearning.method.crossfit import CrossFit, cross_fit, workplace
 from softlearning.method.ensemble import (
+    ENOUGH_ROWS,
     assemble,
     average_folds,
-    is_refit_better,
     predict_members,
     refit,
     with_fold_models,
@@ -124,7 +124,7 @@ class SoftLearning(CallbackSupportMixin, BaseEstimator):
         """The specialists with weight, as they were in the folds or fitted on all rows; and what failed."""
         chosen = [name for name, w in zip(crossed.library.names, solution.weights) if w > 0]
         ensemble = assemble(chosen, crossed, table, known)
-        averaging = self.refit is False or (self.refit == "auto" and not is_refit_better(table.X.load()))
+        averaging = self.refit is False or (self.refit == "auto" and table.training.rows > ENOUGH_ROWS)
         ensemble, failures = (average_folds if averaging else refit)(ensemble, crossed, table, resources)
         if failures and crossed.models:  # kept for this: what cannot be fitted again stands in by its folds' models
             ensemble, failures = with_fold_models(ensemble, crossed, table), ()
@@ -455,7 +455,7 @@ class SoftClassifier(ClassifierMixin, SoftLearning):
         How much the rows of each class count, beside `sample_weight`.
     refit : bool or "auto", default="auto"
         True fits what earned weight on all rows; False averages the models of the folds instead, which costs no further
-        fit; "auto" averages, unless training rows repeat.
+        fit; "auto" fits again up to 50,000 rows.
     time_limit : float, default=None
         Seconds for the whole fit.
     memory_limit : int, default=None

@@ -41,7 +41,8 @@ from sklearn.preprocessing import PolynomialFeatures, SplineTransformer
 from sklearn.svm import SVR
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-from softlearning.library.learners import CapCategories, CodesToFrame, PlattSVC, ScaledTarget
+from softlearning.library.boosting import LogTarget, StoppedLightGBMClassifier, StoppedLightGBMRegressor
+from softlearning.library.learners import CapCategories, CodesToFrame, Float32, PlattSVC, ScaledTarget
 from softlearning.library.specialist import Shape
 from softlearning.library.stackers import LogisticStack, LogPool, SignedStack
 
@@ -174,8 +175,63 @@ def spline(shape: Shape):
 # -- rows that the paper does not have --------------------------------------------------------------------------------
 
 
-def lightgbm(shape: Shape):
-    return light_trees(shape, 0.6, n_estimators=100 if shape.rows <= SMALL else 200, max_depth=6, learning_rate=0.1)
+def lightgbm(shape: Shape, **settings):
+    """LightGBM on native categories, stopped inside its training rows."""
+    kind = for_task(shape, StoppedLightGBMClassifier, StoppedLightGBMRegressor)
+    share = column_share(shape, most=settings.pop("colsample_bytree", 0.8))
+    return kind(categorical=shape.categorical, colsample_bytree=share, max_bin=bins(shape), **settings)
+
+
+def lightgbm_pairs(shape: Shape):
+    """LightGBM on pairs of columns, crosses of categories and target means; of a skewed target the logarithm."""
+    boosting = lightgbm(shape, learning_rate=0.04, num_leaves=24, colsample_bytree=0.4, reg_lambda=3.0, reg_alpha=0.5)
+    return boosting if shape.task == "classification" else LogTarget(boosting)
+
+
+def lightgbm_extra(shape: Shape):
+    """Random thresholds and small leaves: slower to learn, and different."""
+    settings = {"learning_rate": 0.03, "num_leaves": 64, "min_child_samples": 5, "colsample_bytree": 0.5}
+    return lightgbm(shape, extra_trees=True, reg_alpha=0.3, patience=100, **settings)
+
+
+def bins(shape: Shape) -> int:
+    """Borders of a histogram: 255, fewer where columns times classes are many."""
+    return 255 if shape.columns * shape.classes <= 2_500 else 63
+
+
+def catboost_short(shape: Shape, rounds: int = 400):
+    """CatBoost with its own learning rate for fewer rounds: of its default's strength for two fifths of the seconds."""
+    settings: dict[str, Any] = {}
+    if shape.columns * shape.classes > 500:
+        settings = {"rsm": column_share(shape), "border_count": 64}
+    boosting = for_task(shape, CatBoostClassifier, CatBoostRegressor)(
+        iterations=rounds,
+        cat_features=list(shape.categorical) or None,
+        random_state=0,
+        thread_count=1,
+        verbose=False,
+        allow_writing_files=False,
+        **settings,
+    )
+    return make_pipeline(CodesToFrame(shape.categorical), boosting) if shape.categorical else boosting
+
+
+def wide_trees(shape: Shape, trees: int = 200):
+    """Extra trees with bounded leaves; a regression looks at every column."""
+    kind = for_task(shape, ExtraTreesClassifier, ExtraTreesRegressor)
+    columns = "sqrt" if shape.task == "classification" else 1.0
+    leaf = 1 if shape.rows <= 5_000 else 2
+    return kind(trees, max_features=columns, min_samples_leaf=leaf, max_leaf_nodes=15_000)
+
+
+def network(shape: Shape):
+    """A network in 32 bits; the more rows, the fewer passes."""
+    epochs = int(np.clip(1_000_000 / max(shape.rows, 1), 30, 200))
+    return make_pipeline(Float32(), mlp(shape, (128, 64), batch=128, epochs=epochs))
+
+
+def scaled_network(shape: Shape):
+    return ScaledTarget(network(shape))
 
 
 def light_trees(shape: Shape, columns: float, **settings):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from sklearn.base import BaseEstimator, clone
 
@@ -42,6 +42,21 @@ class Shape:
     outputs: int = 1
 
 
+class Cost(NamedTuple):
+    """Expected seconds of one fit on one core: `seconds` for 1,000 rows, 10 columns and two classes (or numbers), times
+    the powers of how many more there are. Fitted to recorded fits; a machine's own first tasks correct the scale."""
+
+    seconds: float
+    rows: float = 1.0
+    columns: float = 0.5
+    classes: float = 0.5
+
+    def at(self, rows: int, columns: int, classes: int) -> float:
+        """Seconds for a table of this size."""
+        more = max(rows, 1) / 1_000, max(columns, 1) / 10, max(classes - 1, 1)
+        return self.seconds * more[0] ** self.rows * more[1] ** self.columns * more[2] ** self.classes
+
+
 @dataclass(frozen=True)
 class Specialist:
     """One row of a library.
@@ -62,8 +77,11 @@ class Specialist:
         Below or above so many rows it is skipped, and why.
     piecewise_constant : bool
         Its prediction does not move under small changes of the input, so gradients do not reach it.
-    cost : float
-        Expected seconds relative to the other rows (logistic regression is about 1).
+    cost : Cost or float
+        Expected seconds of a fit, by a formula; a float is the seconds for 1,000 rows and 10 columns.
+    prior : float
+        Its share of the weight before any row is seen, relative to the other specialists: the guarded rule leans
+        towards these shares where rows are few.
     level : int
         2 for a stacker: it reads the out-of-fold predictions of level 1.
     reads : tuple of str, "support" or None
@@ -83,7 +101,8 @@ class Specialist:
     max_rows: int | None = None
     reason: str = ""
     piecewise_constant: bool = False
-    cost: float = 1.0
+    cost: Cost | float = 1.0
+    prior: float = 1.0
     level: int = 1
     reads: tuple[str, ...] | str | None = None
     sparse: bool = True
@@ -94,6 +113,10 @@ class Specialist:
             raise ValueError(f"family of {self.name!r} is {self.family!r}; {nearest(self.family, FAMILIES)}")
         if self.needs not in VIEWS and not (self.needs == "" and self.level == 2):
             raise ValueError(f"{self.name!r} needs {self.needs!r}; {nearest(self.needs, VIEWS)}")
+        if not self.prior > 0:
+            raise ValueError(f"the prior of {self.name!r} is {self.prior!r}; give a positive number")
+        if not isinstance(self.cost, Cost):
+            object.__setattr__(self, "cost", Cost(float(self.cost)))
 
     def __repr__(self) -> str:
         return f"Specialist({self.name!r}, {self.family!r})"
@@ -198,7 +221,7 @@ def as_row(entry, named: Library | None, taken: set[str]) -> Specialist:
 def own_row(name: str, estimator) -> Specialist:
     if not (hasattr(estimator, "fit") and hasattr(estimator, "get_params")):
         raise TypeError(f"specialist {name!r} is {estimator!r}, which is not a scikit-learn estimator")
-    return Specialist(name, "custom", Prototype(estimator), needs="auto", cost=10.0)
+    return Specialist(name, "custom", Prototype(estimator), needs="auto")
 
 
 def free_name(estimator, taken: set[str]) -> str:

@@ -32,6 +32,7 @@ SECONDS = 0.01  # that a cost of 1 stands for
 BULKY = 2**26  # bytes of a table of numbers from which its views lie in files also for tasks of this process
 SHRINK = 50.0  # nats, by the study of defaults: with less, small tables make specialists overconfident
 FEW = 2_000  # rows up to which calibration is cross-fitted; beyond, two numbers flatter by nothing that counts
+MORE_ROWS = 1.1  # rounds on all rows for each round in a fold, whose models see fewer
 ENOUGH = 5_000  # rows that a calibration is learnt from
 NO_EARLIER_ROWS = "in the first fold nothing is predicted yet that a stacker could learn from"
 
@@ -43,8 +44,9 @@ class CrossFit:
     `oof` is (n, K, C), NaN on rows that no fold holds out; its K columns are the specialists of `library`, those that
     finished, in the order of level and name. `calibration` has one entry per specialist, learnt on all rows; in `oof`
     each row is calibrated by what the other folds say. `skipped` has the reason for each specialist that never ran,
-    `failures` for each that ran and failed. `models` are the models of the folds where they are kept. `alone` are the
-    weights of level 1 when it is solved by itself, where there is a level 2.
+    `failures` for each that ran and failed. `rounds` are those of boosting, as its folds
+    stopped. `models` are the models of the folds where they are kept. `alone` are the weights of level 1 when it is
+    solved by itself, where there is a level 2.
     """
 
     library: Library
@@ -52,6 +54,7 @@ class CrossFit:
     splits: list[Split]
     calibration: tuple[Calibration | None, ...] = ()
     seconds: dict[str, tuple[float, float]] = field(default_factory=dict)
+    rounds: dict[str, int] = field(default_factory=dict)
     failures: tuple[Failure, ...] = ()
     skipped: dict[str, str] = field(default_factory=dict)
     models: dict[tuple[str, int], Any] = field(default_factory=dict)
@@ -191,7 +194,8 @@ def work_for(s: Specialist, table: Preparation, done: CrossFit, fold: int, train
     """A fit as plain data."""
     seed = seed_for(table.training.seed, s.name, fold)
     if s.level == 1:
-        return Work(s, seed, table, fold, ViewKey(view_of(s, table), 1, fold), train, test)
+        rounds = done.rounds.get(s.name) if fold == REFIT else None
+        return Work(s, seed, table, fold, ViewKey(view_of(s, table), 1, fold), train, test, rounds=rounds)
     train = train[done.predicted[train]]
     read = done.oof[:, done.columns(read_by(s, done.library))]
     features = table.scratch.share(stacker_features(read))
@@ -253,6 +257,7 @@ def gather(done: CrossFit, new: tuple[Specialist, ...], outcomes, training: Trai
         oof=np.concatenate([done.oof, oof], axis=1),
         calibration=done.calibration + calibration,
         seconds={**done.seconds, **spent(good)},
+        rounds={**done.rounds, **mean_rounds(good)},
         failures=done.failures + failures,
         skipped={**done.skipped, **skipped},
         models={**done.models, **{(o.specialist, o.fold): o.value["model"] for o in good if "model" in o.value}},
@@ -283,6 +288,15 @@ def spent(outcomes) -> dict[str, tuple[float, float]]:
         fit, predict = seconds.get(o.specialist, (0.0, 0.0))
         seconds[o.specialist] = fit + o.value["fit_seconds"], predict + o.value["predict_seconds"]
     return seconds
+
+
+def mean_rounds(outcomes) -> dict[str, int]:
+    """Rounds of boosting per specialist, the mean over its folds, for those that look for them."""
+    found: dict[str, list[int]] = {}
+    for o in outcomes:
+        if o.value["rounds"]:
+            found.setdefault(o.specialist, []).append(o.value["rounds"])
+    return {name: round(float(np.mean(rounds)) * MORE_ROWS) for name, rounds in found.items()}
 
 
 def calibrated(oof: np.ndarray, fold: np.ndarray, training: Training) -> tuple[np.ndarray, tuple[Calibration, ...]]:

@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from softlearning.data.views import View
 from softlearning.execution import Failure
@@ -24,7 +23,7 @@ from softlearning.method.training import Resources
 from softlearning.uncertainty.calibration import Calibration, apply_calibration
 
 MANY = 1_000  # rows from which threads pay for themselves
-REPEATED = 0.02  # share of training rows with an equal one, from which one model that has seen all rows is better
+ENOUGH_ROWS = 50_000  # from here on one more fit on all rows costs much and buys nothing that can be measured
 
 
 @dataclass(frozen=True)
@@ -62,15 +61,6 @@ def needed(names: Iterable[str], library: Library) -> tuple[str, ...]:
         if s.level == 2 and s.name in wanted:
             wanted |= set(read_by(s, library))
     return tuple(s.name for s in library if s.name in wanted)
-
-
-def is_refit_better(X) -> bool:
-    """Whether rows repeat: an equal training row tells most of the answer, and each fold's model lacks some of them."""
-    if not isinstance(X, pd.DataFrame):
-        if not isinstance(X, np.ndarray):
-            return False
-        X = pd.DataFrame(X)
-    return bool(X.duplicated(keep=False).mean() >= REPEATED)
 
 
 def assemble(names, crossed: CrossFit, table: Preparation, known: Ensemble | None = None) -> Ensemble:

@@ -37,6 +37,7 @@ class Work:
     train: np.ndarray
     test: np.ndarray | None = None
     features: Shared | None = None
+    rounds: int | None = None  # of boosting, where folds have found them
 
     def matrices(self) -> tuple[Any, Any, tuple[int, ...]]:
         """Training matrix, held-out matrix, and the positions of category codes in them."""
@@ -59,7 +60,7 @@ def fit_and_predict(work: Work, keep: bool) -> dict[str, Any]:
     training, held_out, categorical = work.matrices()
     model = fit_model(work, dense_if_needed(training, work.specialist), categorical)
     fitted = time.perf_counter()
-    result: dict[str, Any] = {"fit_seconds": fitted - start}
+    result: dict[str, Any] = {"fit_seconds": fitted - start, "rounds": int(getattr(model, "rounds_", None) or 0)}
     if work.test is not None:
         t = work.table.training
         labels = own_labels(work.specialist, t.labels)
@@ -73,6 +74,8 @@ def fit_model(work: Work, X, categorical: tuple[int, ...]):
     """The fitted estimator of a specialist."""
     t, y = work.table.training, work.table.y.load()[work.train]
     estimator = ready(work.specialist, t.task, t.classes, work.seed, X, y, categorical)
+    known = [name for name in estimator.get_params() if name.split("__")[-1] == "rounds"] if work.rounds else []
+    estimator.set_params(**dict.fromkeys(known, work.rounds))
     weight = {} if work.table.weight is None else weight_argument(estimator, work.table.weight.load()[work.train])
     labels = own_labels(work.specialist, t.labels)
     return estimator.fit(X, y if labels is None else labels[y], **weight)
