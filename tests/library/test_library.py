@@ -132,7 +132,7 @@ def test_a_wrong_library_says_what_is_wrong(library, error, message):
     [
         ({"family": "tres"}, "did you mean 'tree'"),
         ({"needs": "scaledd"}, "did you mean"),
-        ({"level": 2}, "level 2"),
+        ({"prior": 0}, "positive number"),
     ],
 )
 def test_a_wrong_row_says_what_is_wrong(change, message):
