@@ -28,7 +28,6 @@ from softlearning.method.training import Resources, Training
 from softlearning.uncertainty.calibration import Calibration, apply_calibration, fit_calibration
 from softlearning.weights import solve_weights
 
-SECONDS = 0.01  # that a cost of 1 stands for
 BULKY = 2**26  # bytes of a table of numbers from which its views lie in files also for tasks of this process
 SHRINK = 50.0  # nats, by the study of defaults: with less, small tables make specialists overconfident
 FEW = 2_000  # rows up to which calibration is cross-fitted; beyond, two numbers flatter by nothing that counts
@@ -186,7 +185,7 @@ def run_level(level: int, library: Library, table: Preparation, done: CrossFit, 
     if not new:
         return done
     work = [work_for(s, table, done, fold, *split) for fold, split in enumerate(done.splits_of(level)) for s in new]
-    outcomes = run_tasks([fit_task(w, keep) for w in work], Library(new), resources, refits=1)
+    outcomes = run_tasks([fit_task(w, Library(new), keep) for w in work], Library(new), resources, refits=1)
     return gather(done, new, outcomes, table.training, calibrate, level)
 
 
@@ -202,10 +201,12 @@ def work_for(s: Specialist, table: Preparation, done: CrossFit, fold: int, train
     return Work(s, seed, table, fold, ViewKey(s.needs, 2, fold) if s.needs else None, train, test, features)
 
 
-def fit_task(work: Work, keep: bool) -> Task:
-    s = work.specialist
+def fit_task(work: Work, library: Library, keep: bool) -> Task:
+    """A fit as a task; under a limit the specialists are begun in the order of the library."""
+    s, training = work.specialist, work.table.training
     fold = "refit" if work.fold == REFIT else work.fold
-    return Task(s.name, fold, fit_and_predict, (work, keep), cost=SECONDS * s.cost)
+    cost = s.cost.at(len(work.train), training.schema.width, training.classes)
+    return Task(s.name, fold, fit_and_predict, (work, keep), cost=cost, rank=library.names.index(s.name))
 
 
 def run_tasks(tasks: list[Task], library: Library, resources: Resources, refits: int = 0) -> list[Outcome | Failure]:

@@ -87,7 +87,7 @@ def refit(ensemble: Ensemble, crossed: CrossFit, table: Preparation, resources: 
     """
     new = lacking(ensemble)
     work = [work_for(s, table, crossed, REFIT, table.training.live) for s in new]
-    return completed(ensemble, work, table, run_tasks([fit_task(w, keep=True) for w in work], new, resources))
+    return completed(ensemble, work, table, run_tasks([fit_task(w, new, keep=True) for w in work], new, resources))
 
 
 def average_folds(
@@ -102,7 +102,7 @@ def average_folds(
     work = [
         work_for(s, table, crossed, fold, *split) for s in new for fold, split in enumerate(crossed.splits_of(s.level))
     ]
-    return completed(ensemble, work, table, run_tasks([fit_task(w, keep=True) for w in work], new, resources))
+    return completed(ensemble, work, table, run_tasks([fit_task(w, new, keep=True) for w in work], new, resources))
 
 
 def lacking(ensemble: Ensemble) -> Library:
