@@ -6,7 +6,13 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.datasets import make_classification, make_friedman1
 
-from softlearning.library.boosting import FEWEST, LogTarget, StoppedLightGBMClassifier, StoppedLightGBMRegressor, skewness
+from softlearning.library.boosting import (
+    FEWEST,
+    LogTarget,
+    StoppedLightGBMClassifier,
+    StoppedLightGBMRegressor,
+    skewness,
+)
 
 
 @pytest.fixture(scope="module")
