@@ -17,7 +17,7 @@ CONDITION = "weights that sum to one"
 
 def check(model, X, y):
     model.fit(X, y)
-    found = ambiguity_decomposition(model.oof_, model.record_.data.target, model.weights_.to_numpy())
+    found = ambiguity_decomposition(model.oof_, model.record_.training.target, model.weights_.to_numpy())
     assert_allclose(found.blend_error, found.average_error - found.ambiguity, rtol=1e-12)
     assert found.ambiguity >= 0
     assert_allclose(found.blend_error, model.certificate_["objective"], rtol=1e-9)

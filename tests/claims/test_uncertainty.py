@@ -59,10 +59,15 @@ MADE["hastie"] = lambda: make_hastie_10_2(1500, random_state=0)
 
 
 def doubts(X, y, library):
-    """Each doubt as a detector of the errors on the half of the rows that was held out."""
+    """Each measure as a detector of the errors on the half of the rows that was held out; fitted as the paper does.
+
+    Calibration and the average of the folds' models, the defaults, bring the specialists closer together: on "overlap"
+    the area under the curve of disagreement falls from .71 to .51.
+    """
     order = np.random.default_rng(0).permutation(len(y))
     train, test = np.array_split(order, 2)
-    model = SoftClassifier(library=library, rule="simplex", loss="squared").fit(X[train], y[train])
+    paper = {"rule": "simplex", "loss": "squared", "calibrate": False, "refit": True}
+    model = SoftClassifier(library=library, **paper).fit(X[train], y[train])
     P, names = model.specialist_predictions(X[test]), list(model.specialists_)
     target = (y[test][:, None] == model.classes_).astype(float)
     return {d.name: d for d in compare_doubts(P, model.weights_[names].to_numpy(), target)}
