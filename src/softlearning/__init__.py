@@ -8,7 +8,7 @@ The way data goes, one line a module::
     library      the specialists, as tables of rows
     folds        who is held out when
     execution    run a flat list of tasks; limits; a failure is a value
-                 (tasks, budget, carriers, crew, office, sharing, threads, progress, callbacks behind it)
+                 (tasks, scheduler, plan, engines, pool, worker, shared, threads, progress, callbacks behind it)
     store        finished tasks on disk, told apart by fingerprint
     fitting      fit one specialist and take its predictions, checked
     crossfit     specialist x fold -> the out-of-fold tensor (row, specialist, class)

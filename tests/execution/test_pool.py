@@ -68,13 +68,24 @@ def test_a_call_that_overstays_is_ended_from_outside_too(start):
     assert processes_left() == []
 
 
-def test_what_hides_the_script_gives_it_back():
-    main = sys.modules["__main__"]
-    before = {name: getattr(main, name, None) for name in ("__file__", "__spec__")}
-    with pool.unnoticed():
-        assert main.__spec__ is None
-        assert not hasattr(main, "__file__")
-    assert {name: getattr(main, name, None) for name in before} == before
+def surroundings():
+    main, method = sys.modules["__main__"], multiprocessing.get_start_method(allow_none=True)
+    return getattr(main, "__file__", None), main.__spec__, multiprocessing.current_process().daemon, method
+
+
+@pytest.mark.parametrize("method", [None, "fork", "spawn"])
+def test_starting_a_process_changes_nothing_for_the_program(method):
+    before = multiprocessing.get_start_method(allow_none=True)
+    multiprocessing.set_start_method(method, force=True)
+    try:
+        around = surroundings()
+        with pool.unnoticed():
+            assert sys.modules["__main__"].__spec__ is None
+            assert not hasattr(sys.modules["__main__"], "__file__")
+            assert multiprocessing.get_start_method() == (method or "spawn")
+        assert surroundings() == around
+    finally:
+        multiprocessing.set_start_method(before, force=True)
 
 
 # ------------------------------------------------------------------------------------------- scripts and their ends

@@ -77,24 +77,24 @@ def unnoticed() -> Iterator[None]:
     """Start a process that hears nothing of what is special about this one.
 
     Its `__main__` is hidden, else the new process would run the user's script once more. A daemonic process may start
-    others, which is forbidden lest they stay when it is ended: ours notice that themselves. And a worker of joblib has
-    a start method of its own, which a fresh interpreter does not know.
+    others, which is forbidden lest they stay when it is ended: ours notice that themselves. A worker of joblib has a
+    start method of its own, which a fresh interpreter does not know; and where the user has chosen none yet, that
+    stays so.
     """
-    main, me, method = sys.modules["__main__"], multiprocessing.current_process(), multiprocessing.get_start_method()
+    main, me = sys.modules["__main__"], multiprocessing.current_process()
+    method = multiprocessing.get_start_method(allow_none=True)
     kept: dict[str, Any] = {name: vars(main)[name] for name in ("__file__", "__spec__") if name in vars(main)}
     daemon, me.daemon = me.daemon, False
-    strange = method not in multiprocessing.get_all_start_methods()
     vars(main).pop("__file__", None)
     main.__spec__ = None
-    if strange:
+    if method not in multiprocessing.get_all_start_methods():
         multiprocessing.set_start_method("spawn", force=True)
     try:
         yield
     finally:
         vars(main).update(kept)
         me.daemon = daemon
-        if strange:
-            multiprocessing.set_start_method(method, force=True)
+        multiprocessing.set_start_method(method, force=True)
 
 
 class Server:
