@@ -458,8 +458,8 @@ class SoftClassifier(ClassifierMixin, SoftLearning):
         fit; "auto" fits again up to 50,000 rows.
     time_limit : float, default=None
         Seconds for the whole fit.
-    memory_limit : int, default=None
-        Bytes that one specialist may take.
+    memory_limit : int, float or str, default=None
+        What the specialists under way may hold together: bytes, as 2e9, or a text, as "2 GB".
     checkpoint : path, default=None
         Folder in which finished work is stored, so that the same call resumes after a crash.
     n_jobs : int, default=None

@@ -187,11 +187,12 @@ def threads_of_a_fit(row, task):
 
 @pytest.mark.parametrize("task", ["classification", "regression"])
 def test_no_row_of_the_library_takes_more_cores_than_its_own(task):
-    """Each on the one thread it has; CatBoost starts a second, which sleeps."""
+    """Each on the one thread it has; CatBoost starts one or two more, which sleep."""
     names = ("random_forest", "hist_gradient_boosting", "lightgbm", "catboost", "mlp_small")
     outcomes = run([Task(row.name, 0, threads_of_a_fit, (row, task)) for row in every_row(task)[names]], isolate=True)
     threads = {o.specialist: o.value["threads"] for o in outcomes}
-    assert threads == dict.fromkeys(names, 0.0) | {"catboost": 1.0}
+    assert threads.pop("catboost") <= 2
+    assert set(threads.values()) == {0.0}
 
 
 # ------------------------------------------------------------------------------------------------------ nothing stays

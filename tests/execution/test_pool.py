@@ -14,7 +14,8 @@ import cloudpickle
 import psutil
 import pytest
 
-from softlearning.execution import Failure, Outcome, Processes, Task, pool, run
+from softlearning.execution import Failure, Outcome, Task, pool, run
+from softlearning.execution.shared import sweep
 from tests.execution.calls import die, grown, hold_everything, who
 from tests.execution.faults import processes_left
 
@@ -119,7 +120,8 @@ def script(tmp_path):
     def launch(seconds):
         pids = tmp_path / "pids"
         command = [sys.executable, str(tmp_path / "script.py"), str(pids), str(seconds)]
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True)
+        private = os.environ | {"TMPDIR": str(tmp_path)}  # other programs sweep the common one
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True, env=private)
         started.append(process)
         folder = process.stdout.readline().strip()
         while not pids.exists() or not pids.read_text().endswith("\n"):
@@ -139,7 +141,7 @@ def test_classes_of_a_script_without_a_main_guard_travel_both_ways(script, start
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
-def test_a_driver_that_is_ended_leaves_no_process(script, start, how):
+def test_a_driver_that_is_ended_leaves_no_process(script, start, how, tmp_path):
     process, folder, worker = script(1000)
     process.send_signal(how)
     process.wait()
@@ -148,8 +150,8 @@ def test_a_driver_that_is_ended_leaves_no_process(script, start, how):
         time.sleep(0.05)
     assert not psutil.pid_exists(worker)
     assert os.path.exists(folder) == (how == signal.SIGKILL)  # the next run sweeps it
-    with Processes():
-        assert not os.path.exists(folder)
+    sweep(tmp_path)
+    assert not os.path.exists(folder)
 
 
 # ------------------------------------------------------------------------------------------------ modules of the user
@@ -228,6 +230,16 @@ def test_the_server_outlives_the_thread_that_started_it():
     server = pool.server()
     assert isinstance(run([Task("a", 0, who, ())], isolate=True)[0], Outcome)
     assert pool.server() is server
+
+
+def test_a_server_that_never_comes_up_costs_no_more_than_the_time_limit(tmp_path, monkeypatch):
+    (tmp_path / "module_that_hangs.py").write_text("import time; time.sleep(1000)")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(pool, "PRELOAD", ("module_that_hangs",))
+    pool.after_fork()  # as in a process that has no server yet
+    [outcome] = run([Task("a", 0, grown, (1,))], deadline=time.monotonic() + 2)
+    assert (outcome.kind, outcome.error) == ("timeout", "TimeoutError: its process did not come up in time")
+    assert not pool.started()
 
 
 def run_in_child(queue):

@@ -226,9 +226,9 @@ def say_once(text: str) -> None:
 class Joblib(Engine):
     """The caller's joblib backend, which asks for tasks itself; isolated tasks have a process of their own there."""
 
-    def __init__(self, n_jobs: int | None = None, isolate: bool = False, again: Callable | None = None):
+    def __init__(self, n_jobs: int | None = None, isolate: bool = False):
         super().__init__()
-        self.n_jobs, self.isolate, self.again = n_jobs, isolate, again
+        self.n_jobs, self.isolate = n_jobs, isolate
 
     def outcomes(self, take: Callable[[], Job | None]) -> Iterator[Answer]:
         """When a worker dies, joblib gives up the whole list: what has no result is sent again, isolated from then on,

@@ -181,6 +181,8 @@ class Worker:
         self.call, self.seconds, self.until, self.memory, self.trace = call, seconds, until, memory, trace
         if self.handle is not None:
             self._begin()
+        elif until is not None:
+            self.end = min(self.end, until + GRACE)
 
     def _begin(self) -> None:
         self.start = time.monotonic()
@@ -223,7 +225,8 @@ class Worker:
     def _ended(self, code: int | None) -> tuple:
         """Kind, reason and traceback of the end of a process that gave no answer."""
         if self.start is None:
-            return ("crash", "its process did not come up", "") if self.over or code is not None else ("lost",)
+            late = ("timeout", "TimeoutError: its process did not come up in time", "")
+            return late if self.over else ("lost",)
         if self.over == "timeout" or time.monotonic() - self.start >= self.limit:
             return "timeout", f"TimeoutError: ended after {self.limit:.1f} s", self._crash()
         if self.over == "memory":
@@ -267,8 +270,8 @@ class Worker:
         """End it with all that it started."""
         if self.handle is not None:
             worker.end_tree(self.handle)
-        elif self.process is not None:
-            self.process.kill()
+        else:  # it never came up
+            (self.process or server().process).kill()
 
     def close(self) -> None:
         """Leave nothing of it: a worker whose connection is closed ends by itself."""

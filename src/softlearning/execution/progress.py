@@ -75,7 +75,7 @@ class Board:
 
 
 def draw(board: Board, now: float) -> Any:
-    """The board as a table: a row a specialist, a column a fold (or several, where there are many)."""
+    """The board as a table: one row per specialist, one column per fold (or for several, where there are many)."""
     from rich.console import Group
     from rich.table import Table
     from rich.text import Text
