@@ -38,7 +38,7 @@ def bench():
 )
 @click.option("--fits", type=FOLDER, metavar="FOLDER", help="paper: keep what every specialist predicts.")
 @click.option("--data", type=FOLDER, metavar="FOLDER", help="real: the folder of tables; else SOFTLEARNING_REAL.")
-@click.option("--part", type=click.Choice(["choose", "confirm"]), help="real: tables of this part alone.")
+@click.option("--part", type=click.Choice(["choose", "confirm"]), help="real: tables of this part (choose).")
 @click.option("--max-rows", type=click.IntRange(min=10), metavar="N", help="real: most training rows (10000).")
 @click.pass_context
 def bench_run(context, suite, out, datasets, methods, external, **options):
@@ -52,6 +52,7 @@ def bench_run(context, suite, out, datasets, methods, external, **options):
         if suite == "real":
             from softlearning_bench.real import run_real
 
+            own["part"] = own["part"] or "choose"
             results = run_real(out, tables=name_list(datasets), **choice, **own)
         else:
             from softlearning_bench.run import run_suite

@@ -67,16 +67,21 @@ def data_folder(given: Path | None = None) -> Path:
     return folder
 
 
-def real_tables(folder: Path, names: Sequence[str] | None = None, part: str | None = None) -> list[RealTable]:
-    """The tables of the index, small ones first; only those of these names and of this part, when given."""
+def real_tables(folder: Path, names: Sequence[str] | None = None, part: str = "choose") -> list[RealTable]:
+    """The tables of a part, small ones first; only those of these names, when given.
+
+    Tables of part "confirm" are kept for one run of frozen defaults: they are never run unless that part is asked for.
+    """
     index = pd.read_csv(folder / "index.csv").sort_values(["rows", "name"])
     lines = zip(index["name"], index["task"], index["part"], index["rows"])
     tables = [RealTable(name, task, of, rows, folder / f"{name}.parquet") for name, task, of, rows in lines]
-    known = {table.name for table in tables}
+    parts = {table.name: table.part for table in tables}
     for name in names or ():
-        if name not in known:
-            raise ValueError(f"no real table is called {name!r}; {nearest(name, sorted(known))}")
-    return [t for t in tables if (names is None or t.name in names) and part in (None, t.part)]
+        if name not in parts:
+            raise ValueError(f"no real table is called {name!r}; {nearest(name, sorted(parts))}")
+        if parts[name] != part:
+            raise ValueError(f"{name} is of part {parts[name]}: it is run with --part {parts[name]} alone")
+    return [t for t in tables if t.part == part and (names is None or t.name in names)]
 
 
 def run_real(
@@ -84,7 +89,7 @@ def run_real(
     *,
     data: Path | None = None,
     tables: Sequence[str] | None = None,
-    part: str | None = None,
+    part: str = "choose",
     methods: Sequence[str] | None = None,
     seeds: int | None = None,
     time_limit: int | None = None,

@@ -47,17 +47,25 @@ def folder(tmp_path):
     place.mkdir()
     messy.to_parquet(place / "messy.parquet")
     plain.to_parquet(place / "plain.parquet")
-    index = {"name": ["messy", "plain"], "task": ["binary", "regression"], "part": ["choose", "confirm"]}
+    index = {"name": ["messy", "plain"], "task": ["binary", "regression"], "part": ["choose", "choose"]}
     pd.DataFrame(index | {"rows": [120, 90]}).to_csv(place / "index.csv", index=False)
     return place
 
 
 def test_tables_come_small_ones_first_by_name_and_by_part(folder):
     assert [t.name for t in real_tables(folder)] == ["plain", "messy"]
-    assert [t.name for t in real_tables(folder, part="choose")] == ["messy"]
-    assert [t.name for t in real_tables(folder, names=["plain"])] == ["plain"]
+    assert [t.name for t in real_tables(folder, names=["messy"])] == ["messy"]
     with pytest.raises(ValueError, match=r"no real table is called 'mess'.*messy"):
         real_tables(folder, names=["mess"])
+
+
+def test_tables_kept_for_confirmation_are_run_only_when_that_part_is_asked_for(folder):
+    index = pd.read_csv(folder / "index.csv").replace({"part": {"choose": "confirm"}})
+    index.to_csv(folder / "index.csv", index=False)
+    assert real_tables(folder) == []
+    assert [t.name for t in real_tables(folder, part="confirm")] == ["plain", "messy"]
+    with pytest.raises(ValueError, match="plain is of part confirm: it is run with --part confirm alone"):
+        real_tables(folder, names=["plain"])
 
 
 def test_a_folder_without_tables_is_said_in_words(tmp_path, monkeypatch):
