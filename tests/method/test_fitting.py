@@ -1,0 +1,101 @@
+"""What a worker runs: checked predictions, seeds from names, labels in the user's words."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.dummy import DummyClassifier
+from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifier
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from softlearning.library import resolve
+from softlearning.method.fitting import (
+    coded,
+    predict_tensor,
+    probabilities,
+    ready,
+    seed_for,
+    seeded,
+    single_threaded,
+    stacker_features,
+    weight_argument,
+)
+
+
+class Says:
+    """Predicts what it was told to."""
+
+    def __init__(self, answer, classes=None):
+        self.answer, self.classes_ = np.asarray(answer, dtype=float), classes
+
+    def predict(self, X):
+        return self.answer
+
+    predict_proba = predict
+
+
+def test_a_seed_depends_on_seed_name_and_fold_alone():
+    assert seed_for(1, "a", 2) == seed_for(1, "a", 2)
+    assert len({seed_for(1, "a", 2), seed_for(1, "a", 3), seed_for(1, "b", 2), seed_for(2, "a", 2)}) == 4
+
+
+def test_all_steps_are_seeded_and_run_on_one_thread():
+    pipeline = make_pipeline(StandardScaler(), KNeighborsClassifier(n_jobs=4))
+    assert single_threaded(pipeline).steps[-1][1].n_jobs == 1
+    assert seeded(LogisticRegression(), 7).random_state == 7
+
+
+def test_scores_become_probabilities(rng):
+    X, y = rng.normal(size=(60, 2)), np.repeat([0, 1], 30)
+    (row,) = resolve([RidgeClassifier()], "classification")
+    model = ready(row, "classification", 2, 0, X, y, ()).fit(X, y)
+    assert_allclose(model.predict_proba(X).sum(axis=1), 1)
+
+
+def test_a_class_that_a_fold_lacked_gets_probability_zero():
+    P = predict_tensor(Says([[0.25, 0.75]], classes=np.array([0, 2])), np.zeros((1, 1)), 3)
+    assert_array_equal(P, [[0.25, 0, 0.75]])
+
+
+def test_labels_in_the_users_words_find_their_codes():
+    labels = np.array(["no", "yes"])
+    assert_array_equal(coded(["yes", "no", "maybe"], labels), [1, 0, -1])
+    P = predict_tensor(Says([[0.3, 0.7]], classes=np.array(["yes", "no"])), np.zeros((1, 1)), 2, labels)
+    assert_array_equal(P, [[0.7, 0.3]])
+
+
+@pytest.mark.parametrize(
+    ("answer", "classes", "message"),
+    [
+        ([[0.5, 0.6]], [0, 1], "not probabilities"),
+        ([[-0.5, 1.5]], [0, 1], "not probabilities"),
+        ([[np.nan, 1]], [0, 1], "NaN or infinity"),
+        ([[0.5, 0.5]], [0, 7], "classes that the target does not have"),
+        ([[0.5, 0.5], [0.5, 0.5]], [0, 1], "shape"),
+    ],
+)
+def test_what_is_not_a_prediction_is_refused(answer, classes, message):
+    with pytest.raises(ValueError, match=message):
+        predict_tensor(Says(answer, np.array(classes)), np.zeros((1, 1)), 2)
+
+
+def test_numbers_are_one_column():
+    assert_array_equal(predict_tensor(Says([1.0, 2.0]), np.zeros((2, 1)), 1), [[1], [2]])
+
+
+def test_weights_reach_the_last_step_of_a_pipeline_and_nobody_who_takes_none(rng):
+    w = np.ones(3)
+    assert list(weight_argument(make_pipeline(StandardScaler(), Ridge()), w)) == ["ridge__sample_weight"]
+    assert weight_argument(KNeighborsClassifier(), w) == {}
+    assert list(weight_argument(DummyClassifier(), w)) == ["sample_weight"]
+
+
+def test_a_stacker_reads_logarithms_of_probabilities_and_plain_numbers():
+    P = np.array([[[0.0, 1.0], [0.5, 0.5]]])
+    assert_allclose(stacker_features(P), [[np.log(1e-6), 0, np.log(0.5), np.log(0.5)]])
+    assert_array_equal(stacker_features(np.array([[[3.0], [4.0]]])), [[3, 4]])
+
+
+def test_rounding_is_forgiven_and_rows_sum_to_one():
+    assert_array_equal(probabilities(np.array([[0.2501, 0.75]]), np.array([0, 1]), 1, 2).sum(axis=1), [1])

@@ -1,0 +1,58 @@
+"""What a model says of itself: numbers that agree with each other, and errors that count groups."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from sklearn.datasets import make_friedman1
+
+from softlearning import SoftRegressor
+from softlearning.method.record import Comparison, score_of
+from softlearning.weights import row_losses
+
+
+@pytest.fixture(scope="module")
+def model():
+    X, y = make_friedman1(150, random_state=0)
+    return SoftRegressor(["ridge", "knn_5", "spline_ridge"]).fit(X, y)
+
+
+def test_the_held_out_blend_is_solved_once(model):
+    assert model.record_.held_out is model.record_.held_out
+
+
+def test_the_stated_risk_is_that_of_the_held_out_blend(model):
+    held = model.record_.held_out
+    risk = row_losses(held.blend[:, None, :], held.target, np.ones(1)).mean()
+    assert_allclose(model.cv_risk_, risk)
+
+
+def test_the_rival_is_the_best_line_of_the_leaderboard(model):
+    best = model.leaderboard_.sort_values("cv_risk").iloc[0]
+    comparison = model.record_.comparison
+    assert (comparison.rival, comparison.rival_risk) == (best["specialist"], best["cv_risk"])
+    assert best["note"].startswith("best alone; the blend is ")
+    assert comparison.rival in model.verdict_
+
+
+def test_better_and_worse_mean_more_than_two_standard_errors():
+    assert Comparison("a", 1.0, 1.5, 0.5, 0.2).better
+    assert not Comparison("a", 1.0, 1.3, 0.3, 0.2).better
+    assert Comparison("a", 1.5, 1.0, -0.5, 0.2).worse
+    assert "level with its best single specialist, a" in str(Comparison("a", 1.0, 1.0, 0.0, 0.2))
+
+
+def test_groups_count_as_one_in_the_standard_error(rng):
+    """Every row twenty times: without groups the error would be too small by the root of twenty."""
+    groups = np.repeat(np.arange(30), 20)
+    X, y = make_friedman1(30, random_state=1)
+    X, y = X[groups] + 1e-3 * rng.normal(size=(600, X.shape[1])), y[groups]
+    kept = SoftRegressor(["ridge", "knn_5"]).fit(X, y, groups=groups)
+    record = kept.record_
+    alone = record.losses(record.column(record.comparison.rival)) - record.losses(record.held_out.blend)
+    independent = alone.std() / np.sqrt(len(alone))
+    assert record.comparison.error > 2.5 * independent
+
+
+def test_a_constant_target_has_no_r2():
+    assert np.isnan(score_of(np.ones((3, 1)), np.ones((3, 1)), None))
+    assert score_of(np.eye(2), np.eye(2), None) == 1
