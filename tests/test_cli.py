@@ -23,7 +23,7 @@ def run(tmp_path, monkeypatch):
 
 @pytest.fixture
 def flowers(tmp_path, rng):
-    """A small table with words, a gap and a row without target."""
+    """A small table with words, a missing value and a row without target."""
     n = 90
     size = rng.normal(size=n)
     table = pd.DataFrame(
@@ -48,7 +48,7 @@ def test_the_package_can_be_run_as_the_command():
     assert said.startswith("softlearning, version")
 
 
-@pytest.mark.parametrize("command", ["fit", "predict", "report", "demo", "bench", "serve"])
+@pytest.mark.parametrize("command", ["fit", "evaluate", "predict", "report", "demo", "bench", "serve"])
 def test_every_command_explains_itself(run, command):
     answer = run(command, "--help")
     assert answer.exit_code == 0
@@ -79,6 +79,10 @@ def test_a_misspelt_file_gets_the_nearest_name(run, flowers):
         (["--out", "model", "--memory-limit", "much"], "500M"),
         (["--out", "model", "--time-limit", "-1"], "--time-limit"),
         (["--out", "model", "--task", "clustering"], "classification"),
+        (["--out", "model", "--drop", "Sise"], "did you mean 'Size'?"),
+        (["--out", "model", "--time", "Colours"], "did you mean 'Colour'?"),
+        (["--out", "model", "--time", "Size", "--group", "Colour"], "--group and --time"),
+        (["--out", "model", "--cv", "1"], "--cv"),
     ],
 )
 def test_what_cannot_work_is_refused_before_the_work(run, flowers, words, said):
@@ -111,17 +115,18 @@ def test_from_a_table_to_a_model_a_page_and_predictions(run, flowers, tmp_path):
         "89 rows, 2 columns",
         "classification (guessed from words",
         "logistic",
-        "hindsight",
-        "How sure",
+        "oracle: ",
+        "Answering the surest half",
         "p.html",
     ):
         assert words in learnt.stdout
-    assert "1 rows without a value of 'Species' are left out" in learnt.stderr
+    assert "1 rows without a value of 'Species' are skipped" in learnt.stderr
     answered = run("predict", "m", flowers, "--out", "answers.csv")
     assert answered.exit_code == 0, answered.output
     answers = pd.read_csv("answers.csv")
     assert list(answers) == ["prediction", "probability_a", "probability_b", "disagreement"]
     assert len(answers) == 90
+    assert "Scored on 89 rows" in answered.output
     np.testing.assert_allclose(answers["probability_a"] + answers["probability_b"], 1)
     assert run("report", "m", "--out", "again.html").exit_code == 0
     assert sorted(p.name for p in tmp_path.iterdir()) == ["again.html", "answers.csv", "flowers.csv", "m", "p.html"]
@@ -158,7 +163,7 @@ def test_numbers_are_predicted_with_intervals(run, flowers):
     assert (answers["prediction"] < answers["high"]).all()
 
 
-def test_groups_weights_kinds_and_task_are_followed(run, tmp_path, rng):
+def test_groups_weights_types_and_task_are_followed(run, tmp_path, rng):
     table = pd.DataFrame({"x": rng.normal(size=80), "code": rng.integers(0, 3, 80), "who": np.arange(80) // 4})
     table["w"] = 1.0
     table["y"] = np.where(table["x"] > 0, 2.0, 1.0)
@@ -186,7 +191,7 @@ def test_a_file_that_is_no_model_is_refused_in_one_sentence(run, flowers):
     assert "Traceback" not in answer.output
 
 
-def test_labels_that_are_whole_numbers_with_gaps_stay_whole(run, tmp_path, rng):
+def test_labels_that_are_whole_numbers_with_missing_values_stay_whole(run, tmp_path, rng):
     table = pd.DataFrame({"x": rng.normal(size=60)})
     table["y"] = (table["x"] > 0).astype(float)
     table.loc[0, "y"] = None
@@ -207,10 +212,136 @@ def test_hostile_labels_reach_a_csv_without_becoming_formulas(run, tmp_path, rng
     assert not any(name.startswith(("=", "@")) for name in answers)
 
 
-def test_the_demo_shows_all_it_promises(run, tmp_path, monkeypatch):
-    monkeypatch.setattr("softlearning.demo.LIBRARY", ("logistic", "naive_bayes"))
-    answer = run("demo", "--jobs", 1)
+@pytest.fixture
+def fitted(run, flowers):
+    """The file of a model of the flowers."""
+    answer = run("fit", flowers, "--target", "Species", "--out", "m", "--library", FEW, "--jobs", 1)
     assert answer.exit_code == 0, answer.output
-    for words in ("426 rows", "logistic", "On the 143 rows kept aside", "log loss", "demo/report.html"):
-        assert words in answer.output
-    assert sorted(p.name for p in (tmp_path / "demo").iterdir()) == ["model.soft", "report.html"]
+    return "m"
+
+
+def test_a_model_is_evaluated_on_a_table_with_the_target(run, fitted, flowers):
+    answer = run("evaluate", fitted, flowers)
+    assert answer.exit_code == 0, answer.output
+    for words in ("Scored on 89 rows", "log loss", "accuracy", "AUC", "95 % interval"):
+        assert words in answer.stdout
+    assert "1 rows have no target" in answer.stderr
+
+
+def test_an_evaluation_agrees_with_scikit_learn_and_follows_weights(run, fitted, flowers):
+    from sklearn.metrics import log_loss
+
+    from softlearning import load
+
+    table = pd.read_csv(flowers).dropna(subset="Species")
+    known = log_loss(table["Species"], load(fitted).predict_proba(table[["Size", "Colour"]]))
+    assert f"{known:.4f}" in run("evaluate", fitted, flowers).output
+    table.assign(w=np.where(table["Species"] == "a", 1, 0)).to_csv("w.csv", index=False)
+    weighted = run("evaluate", fitted, "w.csv", "--weight", "w", "--group", "Colour").output
+    assert f"{known:.4f}" not in weighted
+
+
+def test_an_evaluation_needs_the_target_and_a_class_it_knows(run, fitted, flowers):
+    table = pd.read_csv(flowers)
+    table.drop(columns="Species").to_csv("bare.csv", index=False)
+    assert "no column 'Species'" in run("evaluate", fitted, "bare.csv").output
+    table.assign(Species="z").to_csv("other.csv", index=False)
+    answer = run("evaluate", fitted, "other.csv")
+    assert answer.exit_code == 1
+    assert "nothing to score" in answer.output
+    table.rename(columns={"Species": "Sort"}).to_csv("sort.csv", index=False)
+    assert "Scored on 89" in run("evaluate", fitted, "sort.csv", "--target", "Sort").output
+
+
+@pytest.mark.parametrize(("name", "read"), [
+    ("p.csv", pd.read_csv), ("p.parquet", pd.read_parquet), ("p.jsonl", lambda p: pd.read_json(p, lines=True)),
+])  # fmt: skip
+def test_predictions_are_written_as_the_name_says_with_columns_that_are_kept(run, fitted, flowers, name, read):
+    answer = run("predict", fitted, flowers, "--out", name, "--keep", "Size", "--keep", "Species")
+    assert answer.exit_code == 0, answer.output
+    written = read(name)
+    assert list(written)[:3] == ["Size", "Species", "prediction"]
+    np.testing.assert_allclose(written["Size"], pd.read_csv(flowers)["Size"])
+
+
+def test_predictions_go_to_standard_output_and_words_do_not(run, fitted, flowers, monkeypatch):
+    answer = run("predict", fitted, flowers, "--out", "-")
+    assert answer.stdout.splitlines()[0] == "prediction,probability_a,probability_b,disagreement"
+    assert len(answer.stdout.splitlines()) == 91
+    assert "90 predictions" in answer.stderr
+
+
+def test_a_large_table_is_predicted_part_by_part_and_comes_out_the_same(run, fitted, flowers, monkeypatch):
+    run("predict", fitted, flowers, "--out", "whole.csv")
+    monkeypatch.setattr("softlearning.cli.CHUNK", 7)
+    run("predict", fitted, flowers, "--out", "parts.csv")
+    pd.testing.assert_frame_equal(pd.read_csv("parts.csv"), pd.read_csv("whole.csv"))
+
+
+def test_rows_in_time_order_are_predicted_from_earlier_ones(run, tmp_path, rng):
+    from softlearning import load
+
+    day = pd.date_range("2024-01-01", periods=80, freq="D")
+    table = pd.DataFrame({"x": rng.normal(size=80), "day": day.strftime("%d.%m.%Y"), "note": "n"})
+    table["y"] = table["x"] + np.arange(80) / 100
+    table.sample(frac=1, random_state=0).to_csv("t.csv", index=False)
+    words = ["--time", "day", "--cv", 3, "--drop", "day", "--drop", "note", "--library", "ridge,knn_5", "--jobs", 1]
+    answer = run("fit", "t.csv", "--target", "y", "--out", "m", *words)
+    assert answer.exit_code == 0, answer.output
+    model = load("m")
+    assert len(model.folds_) == 3
+    assert all(train.max() < test.min() for train, test in model.folds_)
+    np.testing.assert_allclose(model.record_.training.y, table["y"], atol=1e-9)  # the order of the days
+    assert model.record_.training.schema.names == ("x",)
+
+
+def test_a_model_that_learnt_nothing_says_so_and_ends_with_three(run, tmp_path, rng):
+    noise = pd.DataFrame({"x": rng.normal(size=60), "y": rng.permutation(np.arange(60) % 3)})
+    noise.assign(y=noise["y"].map({0: "a", 1: "a", 2: "b"})).to_csv("classes.csv", index=False)
+    noise.assign(y=rng.normal(size=60)).to_csv("numbers.csv", index=False)
+    for table, library in (("classes", "decision_tree"), ("numbers", "decision_tree"), ("numbers", "dummy")):
+        words = ["fit", f"{table}.csv", "--target", "y", "--out", "m", "--library", library, "--jobs", 1]
+        answer = run(*words)
+        assert answer.exit_code == 3, answer.output
+        assert "Warning: " in answer.stderr
+        assert run(*words, "--allow-useless").exit_code == 0
+
+
+@pytest.mark.parametrize(("words", "said"), [
+    ([], "--checkpoint FOLDER would keep finished work"),
+    (["--checkpoint", "kept"], "finished work is in kept; the same command goes on"),
+])  # fmt: skip
+def test_an_interrupted_fit_says_how_to_go_on(run, flowers, monkeypatch, words, said):
+    def interrupt(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("softlearning.cli._fitted", interrupt)
+    answer = run("fit", flowers, "--target", "Species", "--out", "m", *words)
+    assert answer.exit_code == 130
+    assert said in answer.stderr
+
+
+def test_the_page_of_a_fit_tells_which_columns_matter_only_from_other_rows(run, flowers, tmp_path):
+    words = ["--target", "Species", "--out", "m", "--library", FEW, "--jobs", 1, "--report", "p.html"]
+    run("fit", flowers, *words)
+    assert "Which columns matter?" not in (tmp_path / "p.html").read_text()
+    rng = np.random.default_rng(7)
+    size = rng.normal(size=50)
+    other = pd.DataFrame({"Size": size, "Colour": "red", "Species": np.where(size > 0, "a", "b")})
+    other.to_csv("other.csv", index=False)
+    answer = run("fit", flowers, *words, "--test", "other.csv")
+    assert "Scored on 50 rows" in answer.output, answer.output
+    assert "Which columns matter?" in (tmp_path / "p.html").read_text()
+    run("report", "m", "--out", "again.html", "--rows", flowers)
+    assert "pass rows that it has not seen" in (tmp_path / "again.html").read_text()
+
+
+def test_the_screen_is_at_most_80_columns_wide_and_shows_no_names_of_the_code(run, tmp_path, rng):
+    X = pd.DataFrame(rng.normal(size=(70, 3)), columns=["height", "width", "depth"])
+    X.assign(y=X["height"] + rng.normal(size=70)).to_csv("t.csv", index=False)
+    answer = run("fit", "t.csv", "--target", "y", "--out", "m", "--library", "ridge,knn_5,tree_stack", "--jobs", 1)
+    assert answer.output.count("tree_stack") == 1  # skipped, and told once
+    body = answer.stdout.split("specialist", 1)[1]
+    assert max(len(line) for line in body.splitlines()) <= 80 + len("specialist")
+    for token in ("failures_", "cv_risk", "%plain", "neg_"):
+        assert token not in answer.output

@@ -19,8 +19,15 @@ from softlearning.data.messages import closest, nearest
 
 FILE = click.Path(dir_okay=False, path_type=Path)
 FOLDER = click.Path(file_okay=False, path_type=Path)
+STREAM = Path("-")
 TASKS = ("auto", "classification", "regression")
+LIBRARIES = ("default", "best", "fast", "paper")
 UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
+CHUNK = 50_000  # rows that are predicted at a time
+RARE = 10  # rows of a class from which its ranking is measured
+USELESS = 3  # exit code
+INTERRUPTED = 130  # exit code
+NOT_KEPT = "nothing was saved; --checkpoint FOLDER would keep finished work"
 PLUGINS = "softlearning.commands"  # entry points of packages that add a command
 ADDED = {"bench": "softlearning-bench (folder benchmarks/ of the sources)"}  # known commands of other packages
 USER_ERRORS = (ValueError, TypeError, OSError, ImportError, MemoryError)
@@ -51,7 +58,10 @@ def main(context: click.Context, traceback: bool) -> None:
 
     \b
     softlearning fit houses.csv --target price --out houses.model --report houses.html
+    softlearning evaluate houses.model test.csv
     softlearning predict houses.model new.csv --out predictions.csv
+
+    Tables are csv, parquet, feather, arrow, json lines or Excel files, or - for standard input.
     """
     context.obj = {"traceback": traceback}
 
@@ -64,8 +74,10 @@ def main(context: click.Context, traceback: bool) -> None:
 @click.option("--target", required=True, metavar="COLUMN", help="The column to predict.")
 @click.option("--out", required=True, type=FILE, metavar="MODEL", help="Where the model is saved.")
 @click.option("--report", "page", type=FILE, metavar="PAGE.html", help="Also write a page about the model.")
+@click.option("--test", type=FILE, metavar="TABLE",
+              help="Rows to score at the end; the page then tells which columns matter.")  # fmt: skip
 @click.option("--library", default="default", metavar="NAME", show_default=True,
-              help="default, paper, fast, or names of specialists with commas.")  # fmt: skip
+              help="default, best, fast, paper, or names of specialists with commas.")  # fmt: skip
 @click.option("--time-limit", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS",
               help="For the whole fit.")  # fmt: skip
 @click.option("--memory-limit", metavar="BYTES", help="For the specialists, such as 2G or 500M.")
@@ -73,14 +85,18 @@ def main(context: click.Context, traceback: bool) -> None:
 @click.option("--task", type=click.Choice(TASKS), default="auto", show_default=True)
 @click.option("--type", "types", multiple=True, metavar="COLUMN=TYPE",
               help="What a column is, where the guess is wrong: zip=category. Repeatable.")  # fmt: skip
+@click.option("--drop", multiple=True, metavar="COLUMN", help="Not to learn from. Repeatable.")
 @click.option("--group", metavar="COLUMN", help="Rows with the same value here are held out together.")
 @click.option("--weight", metavar="COLUMN", help="How much each row counts.")
+@click.option("--time", metavar="COLUMN", help="Each fold is predicted from rows that are earlier by this column.")
+@click.option("--cv", type=click.IntRange(min=2), metavar="FOLDS", help="Number of folds.")
 @click.option("--checkpoint", type=FOLDER, metavar="FOLDER", help="Keep finished work here, to resume after a crash.")
 @click.option("--seed", type=int, default=42, show_default=True)
+@click.option("--allow-useless", is_flag=True, help=f"Do not end with exit code {USELESS} where nothing was learnt.")
 @click.pass_context
-def fit(context, table, target, out, page, library, time_limit, memory_limit, jobs, task, types, group, weight,
-        checkpoint, seed):  # fmt: skip
-    """Learn from TABLE (csv, parquet, feather, arrow, jsonl, Excel or - for standard input) and save the model."""
+def fit(context, table, target, out, page, test, library, time_limit, memory_limit, jobs, task, types, drop, group,
+        weight, time, cv, checkpoint, seed, allow_useless):  # fmt: skip
+    """Learn from TABLE and save the model."""
     given = dict(pair(text, "COLUMN=TYPE, such as zip=category", "--type") for text in types)
     settings = {
         "library": _library(library),
@@ -90,50 +106,63 @@ def fit(context, table, target, out, page, library, time_limit, memory_limit, jo
         "column_types": given,
         "checkpoint": checkpoint,
         "random_state": seed,
+        "cv": cv,
     }
     _check_outputs(out, page)
     with plain_errors(context):
         frame = _read(table)
-        X, y, groups, row_weight = _split(frame, target, group, weight)
+        if time is not None:
+            if group is not None:
+                raise click.UsageError("--group and --time cannot be kept at once")
+            frame, settings["cv"] = _in_time_order(frame, _column(frame, time, "--time"), cv)
+        X, y, groups, row_weight = _split(frame, target, group, weight, drop)
         for name in given:
             _column(X, name, "--type")
         task, reason = _task(y, task)
         _print_understood(X, given, f"Target `{target}`: {task}{reason}")
         model = _fitted(task, settings, X, _labels(y, task), row_weight, groups)
-        summary = _summary(model, X, y if page else None)
+        summary = _summary(model, test if page else None, drawn=page is not None)
         _print_model(summary)
+        if test is not None:
+            _print_scores(model, _read_and_answer(model, test))
         _save(model, out)
-        if page:
+        if page is not None:
             _write_page(summary, page)
-        click.echo(f"Next: softlearning predict {shlex.quote(str(out))} NEW_TABLE --out predictions.csv")
+        _end(context, summary, out, allow_useless)
 
 
 def _fitted(task: str, settings: dict[str, Any], X, y, row_weight, groups):
     """A model of the task, fitted; live progress on a terminal."""
     from softlearning.estimators import SoftClassifier, SoftRegressor
 
-    kind = SoftClassifier if task == "classification" else SoftRegressor
-    model = kind(**settings, progress=sys.stderr.isatty())
+    estimator = SoftClassifier if task == "classification" else SoftRegressor
+    model = estimator(**settings, progress=sys.stderr.isatty())
     return model.fit(X, y, sample_weight=row_weight, groups=groups)
 
 
-def _summary(model, X, y) -> dict[str, Any]:
-    """The summary; the importance of columns, which costs predictions, only where y is given for a page."""
-    from softlearning.report.summarise import summarise_model
+def _summary(model, rows: Path | None, drawn: bool) -> dict[str, Any]:
+    """The summary; the importance of columns where rows that the model has not seen are given."""
+    from softlearning.report.summarise import DRAWS, summarise_model
 
-    given = {} if y is None else {"X": X, "y": _labels(y, model.record_.task)}
-    return summarise_model(model, command=_command(), **given)
+    given = {}
+    if rows is not None:
+        frame = _read(rows)
+        y = frame[_target(model, frame, None)]
+        known = y.notna()
+        given = {"X": _known_columns(model, frame[known]), "y": _labels(_read_target(y[known]), model.record_.task)}
+    command = shlex.join(["softlearning", *sys.argv[1:]])
+    return summarise_model(model, command=command, draws=DRAWS if drawn else 0, **given)
 
 
-def _command() -> str:
-    return shlex.join(["softlearning", *sys.argv[1:]])
+def _end(context: click.Context, summary: dict[str, Any], out: Path, allow_useless: bool) -> None:
+    """The next command; or, where nothing was learnt, why."""
+    from softlearning.report.words import useless
 
-
-def _print_understood(X, types: dict[str, str], target: str) -> None:
-    """Before the work, so that a wrong guess is seen while there is time to stop."""
-    from softlearning.data.schema import describe, infer_schema
-
-    click.echo(f"{describe(infer_schema(X, types))}\n{target}\n")
+    if reason := useless(summary):
+        click.echo(f"Warning: {reason}", err=True)
+        if not allow_useless:
+            context.exit(USELESS)
+    click.echo(f"Next: softlearning predict {shlex.quote(str(out))} NEW_TABLE --out predictions.csv")
 
 
 def _print_model(summary: dict[str, Any]) -> None:
@@ -145,6 +174,13 @@ def _print_model(summary: dict[str, Any]) -> None:
 def _save(model, path: Path) -> None:
     model.save(path)
     click.echo(f"Model:  {path} ({_size(path)})")
+
+
+def _print_understood(X, types: dict[str, str], target: str) -> None:
+    """Before the work, so that a wrong guess is seen while there is time to stop."""
+    from softlearning.data.schema import describe, infer_schema
+
+    click.echo(f"{describe(infer_schema(X, types))}\n{target}\n")
 
 
 def _write_page(summary: dict[str, Any], path: Path) -> None:
@@ -159,38 +195,72 @@ def _size(path: Path) -> str:
     return f"{size / 1e6:.1f} MB" if size >= 1e6 else f"{max(1, round(size / 1e3))} kB"
 
 
-# -- predict and report -----------------------------------------------------------------------------------------------
+# -- evaluate, predict and report -------------------------------------------------------------------------------------
 
 
 @main.command()
 @click.argument("model", type=FILE)
 @click.argument("table", type=FILE)
-@click.option("--out", required=True, type=FILE, metavar="PREDICTIONS.csv")
-@click.option("--coverage", type=click.FloatRange(0, 1, min_open=True, max_open=True), default=0.9, show_default=True,
-              help="Share of the truth that the intervals of a regression hold.")  # fmt: skip
+@click.option("--target", metavar="COLUMN", help="Where the truth is; the column of the same name unless told.")
+@click.option("--group", metavar="COLUMN", help="Rows with the same value here count as one in the intervals.")
+@click.option("--weight", metavar="COLUMN", help="How much each row counts.")
 @click.pass_context
-def predict(context, model, table, out, coverage):
-    """Predict the rows of TABLE: prediction, a probability a class or an interval, disagreement."""
-    from softlearning.data.files import read_chunks, write_table
+def evaluate(context, model, table, target, group, weight):
+    """Score MODEL on the rows of TABLE, which it must not have seen: metrics with 95 % intervals."""
+    with plain_errors(context):
+        fitted = _load(model)
+        _print_scores(fitted, _read_and_answer(fitted, table), target, group, weight)
+
+
+@main.command()
+@click.argument("model", type=FILE)
+@click.argument("table", type=FILE)
+@click.option("--out", required=True, type=FILE, metavar="PREDICTIONS",
+              help="A file that ends in .csv, .parquet, .feather or .jsonl; - for csv on standard output.")  # fmt: skip
+@click.option("--keep", multiple=True, metavar="COLUMN", help="Repeated beside the predictions. Repeatable.")
+@click.option("--coverage", type=click.FloatRange(0, 1, min_open=True, max_open=True), default=0.9, show_default=True,
+              help="Nominal coverage of the intervals of a regression.")  # fmt: skip
+@click.pass_context
+def predict(context, model, table, out, keep, coverage):
+    """Predict the rows of TABLE: prediction, one probability per class or an interval, disagreement.
+
+    Large files are read, predicted and written part by part. Where the target is in the table, it is scored as well.
+    """
+    from softlearning.data.files import write_table
 
     _check_outputs(out)
     with plain_errors(context):
         fitted = _load(model)
-        _check_there(table)
-        chunks = (_known_columns(fitted, chunk) for chunk in read_chunks(table))
-        rows = write_table((fitted.predict_full(chunk, coverage).table() for chunk in chunks), out)
-        click.echo(f"{rows} predictions: {out}", err=str(out) == "-")
+        met: list[tuple[Any, Any]] = []
+        count = write_table(_rows_to_write(fitted, table, keep, coverage, met), out)
+        click.echo(f"{count} predictions: {out}", err=out == STREAM)
+        if met:
+            _print_scores(fitted, met, err=out == STREAM)
+
+
+def _rows_to_write(model, table: Path, keep: tuple[str, ...], coverage: float, met: list) -> Iterator[Any]:
+    """What is written for each part of a table; parts with a target are added to `met`."""
+    name = model.record_.training.target_name
+    for frame, answers in _read_and_answer(model, table, coverage):
+        kept = frame[[_column(frame, column, "--keep") for column in keep]].reset_index(drop=True)
+        if name and name in frame.columns:
+            met.append((frame[[name]], answers))
+        written = answers.table()
+        kept.columns = [f"{c}_given" if c in written.columns else c for c in kept.columns]
+        yield kept.join(written)
 
 
 @main.command()
 @click.argument("model", type=FILE)
 @click.option("--out", required=True, type=FILE, metavar="PAGE.html")
+@click.option("--rows", type=FILE, metavar="TABLE",
+              help="Rows with the target that the model has not seen: they tell which columns matter.")  # fmt: skip
 @click.pass_context
-def report(context, model, out):
+def report(context, model, out, rows):
     """Write a page about MODEL: how good, against what, how sure, and why."""
     _check_outputs(out)
     with plain_errors(context):
-        _write_page(_summary(_load(model), None, None), out)
+        _write_page(_summary(_load(model), rows, drawn=True), out)
 
 
 def _load(path: Path):
@@ -208,23 +278,93 @@ def _known_columns(model, frame):
     return frame[shown] if known else frame
 
 
-# -- demo -------------------------------------------------------------------------------------------------------------
+def _read_and_answer(model, table: Path, coverage: float = 0.9) -> Iterator[tuple[Any, Any]]:
+    """Part by part: rows of a table, and what the model says of them."""
+    from softlearning.data.files import read_chunks
+
+    _check_there(table)
+    for frame in read_chunks(table, CHUNK):
+        yield frame, model.predict_full(_known_columns(model, frame), coverage)
+
+
+def _target(model, frame, asked: str | None) -> str:
+    name = asked or model.record_.training.target_name
+    if not name:
+        raise click.UsageError("the model does not know what its target was called: name it with --target")
+    return _column(frame, name, "--target")
+
+
+def _print_scores(model, met, target=None, group=None, weight=None, *, err: bool = False) -> None:
+    """Metrics, with intervals, of parts of a table and what was said of them; rows without truth are counted."""
+    import numpy as np
+
+    from softlearning.evaluation import score_rows
+    from softlearning.report import console
+
+    roles = {option: name for option, name in (("--group", group), ("--weight", weight)) if name is not None}
+    parts = [
+        (
+            _truth(model, frame[_target(model, frame, target)]),
+            answers.value[:, None] if answers.probability is None else answers.probability,
+            *(frame[_column(frame, name, option)].to_numpy() for option, name in roles.items()),
+        )
+        for frame, answers in met
+    ]
+    y, P, *taken = (np.concatenate(column) for column in zip(*parts))
+    known = np.isfinite(y)
+    if not known.any():
+        raise ValueError("no row has a target that the model knows: there is nothing to score")
+    if not known.all():
+        click.echo(f"Note: {(~known).sum()} rows have no target, or a class the model never saw: not scored", err=True)
+    extra = {option: values[known] for option, values in zip(roles, taken)}
+    classes = np.arange(len(model.classes_)) if model.record_.task == "classification" else None
+    found = score_rows(
+        y[known],
+        {"model": P[known]},
+        _metrics(model, y[known]),
+        classes=classes,
+        groups=extra.get("--group"),
+        sample_weight=extra.get("--weight"),
+    )
+    click.echo("\n".join([f"Scored on {known.sum()} rows:", *console.scores(found), ""]), err=err)
+
+
+def _truth(model, column):
+    """The target as numbers or places among the classes; NaN where it is missing or a class is unknown."""
+    import numpy as np
+
+    y, truth = _read_target(column), np.full(len(column), np.nan)
+    known = y.notna().to_numpy()
+    if model.record_.task == "regression":
+        truth[known] = y[known].astype(float)
+    else:
+        place = {str(label): code for code, label in enumerate(model.classes_)}
+        truth[known] = [place.get(str(label), np.nan) for label in _labels(y[known], "classification")]
+    return truth
+
+
+def _metrics(model, y) -> list[str]:
+    """Log loss, accuracy and for two classes AUC, or RMSE and R2."""
+    if model.record_.task == "regression":
+        return ["neg_root_mean_squared_error", "r2"]
+    two = len(model.classes_) == 2 and min((y == 0).sum(), (y == 1).sum()) >= RARE
+    return ["neg_log_loss", "accuracy", *(["roc_auc"] if two else [])]
+
+
+# -- demo and serve ---------------------------------------------------------------------------------------------------
 
 
 @main.command()
-@click.option("--out", type=FOLDER, default=Path("demo"), show_default=True, help="Folder for the model and its page.")
+@click.option("--out", type=FOLDER, default=Path("demo"), show_default=True, help="Folder for what it leaves behind.")
 @click.option("--jobs", type=int, default=2, show_default=True, help="Cores to use; -1 for all.")
 @click.pass_context
 def demo(context, out, jobs):
-    """Fit a real dataset and show what comes out; about a minute."""
+    """Fit a real table beside two rivals and show what comes out; one to two minutes."""
     from softlearning.demo import run_demo
 
     with plain_errors(context):
         out.mkdir(parents=True, exist_ok=True)
         run_demo(out, jobs)
-
-
-# -- serve ------------------------------------------------------------------------------------------------------------
 
 
 @main.command()
@@ -255,7 +395,7 @@ def pair(text: str, form: str, option: str) -> tuple[str, str]:
 
 def _library(text: str) -> str | list[str]:
     names = name_list(text) or []
-    return names[0] if len(names) == 1 and names[0] in ("default", "paper", "fast") else names
+    return names[0] if len(names) == 1 and names[0] in LIBRARIES else names
 
 
 def name_list(text: str | None) -> list[str] | None:
@@ -287,9 +427,8 @@ def _check_outputs(*paths: Path | None) -> None:
 
 
 def _check_there(path: Path) -> None:
-    if not path.exists() and str(path) != "-":
-        siblings = [p.name for p in path.parent.glob("*")] if path.parent.is_dir() else []
-        near = closest(path.name, siblings)
+    if path != STREAM and not path.exists():
+        near = closest(path.name, [p.name for p in path.parent.glob("*")])
         raise click.UsageError(f"there is no file {path}" + (f" (did you mean {near!r}?)" if near else ""))
 
 
@@ -300,6 +439,12 @@ def _read(path: Path):
     return read_table(path)
 
 
+def _read_target(column):
+    from softlearning.data.schema import read_target
+
+    return read_target(column)
+
+
 def _column(frame, name: str, option: str) -> str:
     """The column that is meant; a misspelt one gets the nearest name."""
     names = [str(n) for n in frame.columns]
@@ -308,26 +453,37 @@ def _column(frame, name: str, option: str) -> str:
     return name
 
 
-def _split(frame, target: str, group: str | None, weight: str | None):
-    """Features, target, groups and weights; rows without a target are left out, and counted."""
-    from softlearning.data.schema import read_target
-
+def _split(frame, target: str, group: str | None, weight: str | None, drop: tuple[str, ...]):
+    """Features, target, groups and weights; rows without a target are skipped, and counted."""
     asked = {"--target": target, "--group": group, "--weight": weight}
     roles = {option: _column(frame, name, option) for option, name in asked.items() if name is not None}
     if len(set(roles.values())) < len(roles):
         raise click.UsageError(f"{' and '.join(roles)} need different columns")
     known = frame[target].notna()
     if not known.all():
-        click.echo(f"Note: {int((~known).sum())} rows without a value of {target!r} are left out", err=True)
+        click.echo(f"Note: {int((~known).sum())} rows without a value of {target!r} are skipped", err=True)
         frame = frame[known].reset_index(drop=True)
-    X = frame.drop(columns=list(roles.values()))
+    X = frame.drop(columns=[*roles.values(), *(_column(frame, name, "--drop") for name in drop)], errors="ignore")
     if not X.shape[1]:
-        raise click.UsageError(f"the table has no column besides {', '.join(roles.values())}")
-    return (
-        X,
-        read_target(frame[target]),
-        *(None if name is None else frame[name].to_numpy() for name in (group, weight)),
-    )
+        raise click.UsageError(f"the table has no column besides {', '.join([*roles.values(), *drop])}")
+    taken = (None if name is None else frame[name].to_numpy() for name in (group, weight))
+    return X, _read_target(frame[target]).rename(target), *taken
+
+
+def _in_time_order(frame, column: str, folds: int | None):
+    """The rows, earliest first, and folds that are predicted from earlier rows."""
+    from sklearn.model_selection import TimeSeriesSplit
+
+    from softlearning.data.schema import infer_schema
+    from softlearning.data.validation import validate
+
+    moment = frame[column]
+    if moment.dtype.kind not in "iufM":
+        moment = validate(infer_schema(frame[[column]], {column: "date"}), frame[[column]])[column]
+    if moment.isna().any():
+        raise ValueError(f"column `{column}` has {int(moment.isna().sum())} missing values: --time needs all of them")
+    order = moment.to_numpy().argsort(kind="stable")
+    return frame.iloc[order].reset_index(drop=True), TimeSeriesSplit(folds or 5)
 
 
 def _task(y, asked: str) -> tuple[str, str]:
@@ -341,19 +497,24 @@ def _task(y, asked: str) -> tuple[str, str]:
 
 
 def _labels(y, task: str):
-    """The target as the estimators take it: whole numbers that a gap had turned to floats are whole again."""
+    """The target as the estimators take it: whole numbers that a missing value had turned to floats are whole again."""
     if task == "regression" or y.dtype.kind != "f":
-        return y.to_numpy()
-    return y.to_numpy().astype(int) if (y == y.round()).all() else y.astype(str).to_numpy()
+        return y
+    return y.astype(int) if (y == y.round()).all() else y.astype(str)
 
 
 @contextmanager
 def plain_errors(context: click.Context) -> Iterator[None]:
-    """What goes wrong with data or files is one sentence and exit code 1; warnings are notes."""
+    """What goes wrong with data or files is one sentence; warnings are notes; Ctrl-C says what is kept."""
     try:
         with warnings.catch_warnings():
             warnings.showwarning = _note
             yield
+    except KeyboardInterrupt:
+        folder = context.params.get("checkpoint")
+        kept = f"finished work is in {folder}; the same command goes on from there" if folder else NOT_KEPT
+        click.echo(f"\nStopped: {kept}.", err=True)
+        context.exit(INTERRUPTED)
     except USER_ERRORS as error:
         if context.find_root().obj["traceback"]:
             raise
@@ -362,7 +523,7 @@ def plain_errors(context: click.Context) -> Iterator[None]:
 
 
 def _note(message, category, filename, lineno, file=None, line=None) -> None:
-    """Our own warnings are for the reader; those of other packages are not."""
+    """Our own warnings are for the reader; those of other packages are not, and failures are listed anyway."""
     if category is UserWarning:
         click.echo(f"Note: {message}", err=True)
 

@@ -1,4 +1,8 @@
-"""The demonstration: a real dataset, fitted, judged on rows kept aside, saved, with its page."""
+"""The demonstration: the default on a real table, beside two rivals, judged on rows kept aside; saved, with its page.
+
+The table is Gapminder's (CC BY 4.0): life expectancy, population and income of 142 countries since 1952. It comes with
+plotly, which CatBoost brings along.
+"""
 
 from __future__ import annotations
 
@@ -9,77 +13,67 @@ from pathlib import Path
 import click
 import numpy as np
 import pandas as pd
-from sklearn.datasets import load_breast_cancer
-from sklearn.metrics import log_loss
+from catboost import CatBoostRegressor
 from sklearn.model_selection import train_test_split
 
+from softlearning.data.files import write_table
 from softlearning.data.schema import describe, infer_schema
-from softlearning.estimators import SoftClassifier
-from softlearning.report import console, write_page
-from softlearning.report.summarise import summarise_model
+from softlearning.estimators import SoftRegressor
+from softlearning.evaluation import score_rows
+from softlearning.report import console, summarise_model, write_page
 
-LIBRARY = (
-    *("logistic", "logistic_strong", "knn_15", "random_forest", "extra_trees", "hist_gradient_boosting"),
-    *("svm_rbf", "mlp_large", "naive_bayes", "spline_logistic"),
-)  # every family; without CatBoost, which alone takes as long as the others together
+COLUMNS = ["country", "continent", "year", "pop", "gdpPercap"]
+TARGET = "lifeExp"
 
 
-def run_demo(folder: Path, jobs: int) -> None:
+def gapminder() -> pd.DataFrame:
+    """1,704 rows: what is known of a country in a year, and the life expectancy at birth."""
+    from plotly.data import gapminder
+
+    return gapminder()[[*COLUMNS, TARGET]]
+
+
+def run_demo(folder: Path, jobs: int, library="default") -> None:
     """Fit, print, judge, save."""
-    X, y = cancer()
-    X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.25, stratify=y, random_state=0)
-    click.echo("Breast cancer Wisconsin (ships with scikit-learn): is a tumour malignant or benign?")
-    table = describe(infer_schema(X_train, {})).splitlines()[0]
-    click.echo(f"Understood: {table}; {len(X_test)} more rows are kept aside to judge the result.\n")
+    train, test = train_test_split(gapminder(), test_size=0.3, random_state=0)
+    X, y = train[COLUMNS], train[TARGET]
+    click.echo("Gapminder (CC BY 4.0): how long do people live in a country in a year, in years?")
+    table = describe(infer_schema(X, {})).splitlines()[0]
+    click.echo(f"Understood: {table}; {len(test)} more rows are kept aside to judge the result.\n")
     start = time.monotonic()
-    model = SoftClassifier(list(LIBRARY), n_jobs=jobs, column_types={}, progress=sys.stderr.isatty()).fit(
-        X_train, y_train
-    )
-    seconds = time.monotonic() - start
-    summary = summarise_model(model, X=X_train, y=y_train, command="softlearning demo")
-    click.echo(f"Fitted {len(summary['leaderboard'])} specialists in {seconds:.0f} seconds:\n")
+    model = SoftRegressor(library, n_jobs=jobs, progress=sys.stderr.isatty()).fit(X, y)
+    click.echo(f"Fitted {len(model.leaderboard_)} specialists in {time.monotonic() - start:.0f} seconds.\n")
+    summary = summarise_model(model, X=test[COLUMNS], y=test[TARGET], command="softlearning demo")
     click.echo("\n".join(console.model(summary)) + "\n")
-    click.echo("\n".join(held_out(model, X_train, y_train, X_test, y_test)) + "\n")
-    leave_behind(model, summary, folder)
+    click.echo("\n".join(rivals(model, train, test, jobs)) + "\n")
+    leave_behind(model, summary, test, folder)
 
 
-def cancer() -> tuple[pd.DataFrame, np.ndarray]:
-    data = load_breast_cancer(as_frame=True)
-    return data.data, data.target_names[data.target.to_numpy()]
-
-
-def held_out(model, X_train, y_train, X_test, y_test) -> list[str]:
-    """Blend and best member on rows that nobody has seen; the member is the one that cross-validation would pick."""
-    best = model.recombine(rule="best", X=X_train, y=y_train)
-    rivals = {"blend": model, f"best alone ({best.weights_.idxmax()})": best}
-    rows = [judged(name, rival, X_test, y_test) for name, rival in rivals.items()]
-    gain = rows[1][1] - rows[0][1]
-    word = "The blend gains" if gain > 0 else "The blend does not gain here: it loses"
-    table = [("", "accuracy", "log loss"), *((name, f"{acc:.4f}", f"{loss:.4f}") for name, loss, acc in rows)]
+def rivals(model, train: pd.DataFrame, test: pd.DataFrame, jobs: int) -> list[str]:
+    """The blend, its best specialist and one untouched CatBoost, on rows that none of them has seen."""
+    X, y = train[COLUMNS], train[TARGET]
+    best = model.record_.comparison.rival
+    alone = model.drop([name for name in model.weights_.index if name != best], X, y)
+    catboost = CatBoostRegressor(cat_features=["country", "continent"], thread_count=jobs, verbose=0)
+    catboost.fit(X, y)
+    names = ("softlearning", f"its best specialist, {best}", "CatBoost()")
+    said = {n: np.asarray(m.predict(test[COLUMNS]))[:, None] for n, m in zip(names, (model, alone, catboost))}
+    found = score_rows(test[TARGET].to_numpy(), said, ["neg_root_mean_squared_error"])
+    errors = dict(zip(found.scores["candidate"], -found.scores["score"]))
+    less = {d.against: f"{-d.high:.2f} to {-d.low:.2f}, {d.verdict}" for d in found.differences.itertuples()}
+    rows = [(name, f"{errors[name]:.2f}", less.get(name, "")) for name in names]
+    head = ("", "RMSE", "softlearning minus it (95 %)")
     return [
-        f"On the {len(y_test)} rows kept aside:",
-        *console.columns(table, right=(1, 2)),
-        f"{word} {abs(gain):.4f} in log loss over its best member.",
-        *where_wrong(model, X_test, y_test),
+        f"On the {len(test)} rows kept aside (error in years of life):",
+        *console.columns([head, *rows], right=(1,)),
     ]
 
 
-def where_wrong(model, X, y) -> list[str]:
-    """Errors where the specialists agree and where they do not."""
-    V, wrong = model.disagreement(X), model.predict(X) != y
-    sure = np.median(V) >= V
-    if sure.all():
-        return ["One specialist carries all the weight, so there is no disagreement to read."]
-    agree, apart = (f"{wrong[rows].sum()} of {rows.sum()}" for rows in (sure, ~sure))
-    return [f"Wrong: {agree} where the specialists agree most, {apart} on the other half."]
-
-
-def judged(name: str, model, X, y) -> tuple[str, float, float]:
-    return name, float(log_loss(y, model.predict_proba(X), labels=model.classes_)), float(model.score(X, y))
-
-
-def leave_behind(model, summary, folder: Path) -> None:
+def leave_behind(model, summary, test: pd.DataFrame, folder: Path) -> None:
+    """Model, page and the rows kept aside, and what to type next."""
     model.save(folder / "model.soft")
     write_page(summary, folder / "report.html")
-    click.echo(f"Look next: {folder / 'report.html'} in a browser; the model is {folder / 'model.soft'}.")
-    click.echo("On your own table: softlearning fit TABLE.csv --target COLUMN --out MODEL --report PAGE.html")
+    write_table(test, folder / "test.csv")
+    click.echo(f"Look at {folder / 'report.html'} in a browser. Then type:")
+    click.echo(f"  softlearning evaluate {folder / 'model.soft'} {folder / 'test.csv'}")
+    click.echo("  softlearning fit TABLE.csv --target COLUMN --out MODEL --report PAGE.html")

@@ -51,6 +51,10 @@ REFITS = (True, False, "auto")
 OF_A_FIT = ("_skl_callbacks", "_parent_callback_ctx")  # scikit-learn's callbacks belong to a fit, not to a model
 
 
+class FailedSpecialistWarning(UserWarning):
+    """Specialists failed and are excluded; `failures_` has the reasons."""
+
+
 class SoftLearning(CallbackSupportMixin, BaseEstimator):
     """What both estimators share; they differ in how they encode y and decode the blend."""
 
@@ -263,7 +267,7 @@ class SoftLearning(CallbackSupportMixin, BaseEstimator):
         write_model(path, type(self).__name__, params, learned, about=about, key=key)
 
     def report(self, path, X=None, y=None) -> None:
-        """Write one self-contained HTML page; with data, also how much each column matters."""
+        """Write one self-contained HTML page; with rows the model has not seen, also how much each column matters."""
         from softlearning.report import report_model
 
         check_is_fitted(self)
@@ -360,6 +364,7 @@ class SoftLearning(CallbackSupportMixin, BaseEstimator):
         """Check the input, learn its schema, encode the target."""
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
+        name = getattr(y, "name", None)
         # a table of mixed columns is matched by name; numbers follow scikit-learn's rules unless types are given
         mixed = is_table(X) or self.column_types is not None
         if mixed:
@@ -387,6 +392,7 @@ class SoftLearning(CallbackSupportMixin, BaseEstimator):
             mixed=mixed,
             task=self._task,
             seed=self._seed(),
+            target_name="" if name is None else str(name),
         )
 
     def _weight_of_rows(self, y, sample_weight):
@@ -416,7 +422,7 @@ class SoftLearning(CallbackSupportMixin, BaseEstimator):
             warnings.warn(
                 f"{len(lost)} of {len(self.record_.library)} specialists failed and are excluded "
                 f"({', '.join(lost)}); the first error is {failures[0].error.splitlines()[0]!r}; see failures_",
-                UserWarning,
+                FailedSpecialistWarning,
                 stacklevel=5,
             )
 

@@ -1,32 +1,32 @@
 """A model behind HTTP: POST /predict, GET /health, GET /openapi.json. Made to be sent anything.
 
-Bytes are counted while they arrive, JSON is read strictly, every row passes the schema of the training table, and no
-answer repeats what was sent. There is no path, file name or address that a client could pass.
+Bytes are counted while they arrive, JSON is read strictly, every row passes a pydantic model made from the columns of
+the training table, and no answer repeats what was sent. A client can pass no path, file name or address.
 """
 
 from __future__ import annotations
 
 import asyncio
-import json
 import math
 import os
-import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import pandas as pd
 
 from softlearning.data.messages import CellError
 from softlearning.data.schema import NUMBERS, Column, Schema
+from softlearning.data.strictjson import read_json
 from softlearning.method.prediction import Prediction
 
 try:
     import uvicorn
     from fastapi import FastAPI, Request
     from fastapi.responses import JSONResponse
+    from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictFloat, StrictStr, ValidationError, create_model
 except ImportError:  # pragma: no cover
     raise ImportError("serving needs FastAPI and uvicorn: pip install 'softlearning[serve]'") from None
 
@@ -49,6 +49,43 @@ class Refused(Exception):
         self.status, self.reason = status, reason
 
 
+class Error(BaseModel):
+    """Why a request was refused."""
+
+    error: str
+
+
+class Line(BaseModel):
+    """What is said of one row: classes come with probabilities and a set, numbers with low and high."""
+
+    prediction: Any
+    disagreement: float | None
+    probabilities: dict[str, float] | None = None
+    set: list[Any] | None = None
+    low: float | None = None
+    high: float | None = None
+
+
+class Answer(BaseModel):
+    """One line per row, in order."""
+
+    predictions: list[Line]
+
+
+class Health(BaseModel):
+    status: str
+
+
+ERRORS: dict[int | str, dict[str, Any]] = {
+    400: {"model": Error, "description": "Not JSON."},
+    408: {"model": Error, "description": "The body took too long."},
+    413: {"model": Error, "description": "Too large."},
+    415: {"model": Error, "description": "Not application/json."},
+    422: {"model": Error, "description": "A row or a value does not fit the model."},
+    503: {"model": Error, "description": "Busy, or the answer took too long."},
+}
+
+
 def serve_model(model, *, host: str = "127.0.0.1", port: int = 8000, limits: Limits | None = None) -> None:
     """Serve until interrupted."""
     limits = limits or Limits()
@@ -66,21 +103,20 @@ def serve_model(model, *, host: str = "127.0.0.1", port: int = 8000, limits: Lim
 def make_app(model, limits: Limits | None = None) -> FastAPI:
     """The application; the model is only read."""
     limits = limits or Limits()
-    gate, answers = Gate(model, limits), model.predict_full
+    inputs = Inputs(model, limits)
     workers = ThreadPoolExecutor(os.cpu_count() or 1)  # an answer given up on keeps its worker: work never piles up
     app = FastAPI(title="softlearning", docs_url=None, redoc_url=None)
     app.add_exception_handler(Refused, _refuse)
-    description = openapi(gate, limits)
-    app.openapi = lambda: description  # type: ignore[method-assign]
+    body = {"requestBody": {"required": True, "content": {"application/json": {"schema": inputs.description()}}}}
 
-    @app.get("/health")
+    @app.get("/health", summary="Is it up?", response_model=Health)
     async def health() -> JSONResponse:
         return JSONResponse({"status": "ok"})
 
-    @app.post("/predict")
+    @app.post("/predict", summary="Predict rows", response_model=Answer, responses=ERRORS, openapi_extra=body)
     async def predict(request: Request) -> JSONResponse:
         body = await _within(limits.seconds, read_body(request, limits.bytes), 408, "the body took too long to arrive")
-        work = asyncio.get_running_loop().run_in_executor(workers, reply_to, gate, answers, body)
+        work = asyncio.get_running_loop().run_in_executor(workers, reply_to, model, inputs, body)
         return JSONResponse(await _within(limits.seconds, work, 503, "the answer took too long: send fewer rows"))
 
     return app
@@ -100,8 +136,8 @@ async def _within(seconds: float, work: Awaitable, status: int, reason: str) -> 
 
 async def read_body(request: Request, most: int) -> bytes:
     """The body, refused as soon as it is larger than allowed; never a form, never compressed."""
-    kind = request.headers.get("content-type", "").split(";")[0].strip().lower()
-    if kind != "application/json" or request.headers.get("content-encoding"):
+    media_type = request.headers.get("content-type", "").split(";")[0].strip().lower()
+    if media_type != "application/json" or request.headers.get("content-encoding"):
         raise Refused(415, "send plain application/json")
     if (told := request.headers.get("content-length", "0")).isdigit() and int(told[:20]) > most:
         raise Refused(413, f"the body has more than {most} bytes")
@@ -113,230 +149,96 @@ async def read_body(request: Request, most: int) -> bytes:
     return bytes(body)
 
 
-# -- strict JSON ------------------------------------------------------------------------------------------------------
+# -- from JSON to a table ---------------------------------------------------------------------------------------------
 
 
-def read_json(body: bytes) -> Any:
-    """What the body says, without NaN, infinities, repeated keys, halves of characters or endless nesting."""
-    try:
-        return json.loads(
-            body.decode("utf-8"), parse_constant=_no_constant, parse_float=_finite, object_pairs_hook=_unique
-        )
-    except Refused:
-        raise
-    except (ValueError, RecursionError):
-        raise Refused(400, "the body is not valid JSON in UTF-8") from None
+def cell_type(column: Column, limits: Limits) -> Any:
+    """What JSON may hold in a column; null is a missing value."""
+    number = Annotated[StrictFloat, Field(gt=-1e300, lt=1e300)]
+    text = Annotated[StrictStr, Field(max_length=limits.text)]
+    types = {"number": number, "boolean": StrictBool | Literal[0, 1], "date": text, "text": text}
+    return types.get(column.type, text | StrictBool | number) | None
 
 
-def _no_constant(word: str) -> None:
-    raise Refused(400, "NaN and Infinity are not JSON; send null for a missing value")
-
-
-def _finite(word: str) -> float:
-    value = float(word)
-    if not math.isfinite(value):
-        raise Refused(400, "a number is too large")
-    return value
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        raise Refused(400, "a key is repeated")
-    return found
-
-
-# -- the gate ---------------------------------------------------------------------------------------------------------
-
-
-class Gate:
-    """From parsed JSON to a table that the model takes, or a refusal that names row and column but no value."""
+class Inputs:
+    """The columns of the training table as a pydantic model, and the table that the model takes."""
 
     def __init__(self, model, limits: Limits):
-        self.model, self.limits = model, limits
         self.schema: Schema = model.record_.training.schema
+        self.named = hasattr(model, "feature_names_in_")
         names = getattr(model, "feature_names_in_", self.schema.names)
-        self.columns = self.schema.columns or tuple(Column(str(name), "numeric") for name in names)
-        self.known = {column.name for column in self.columns}
+        self.columns = self.schema.columns or tuple(Column(str(name), "number") for name in names)
+        closed = ConfigDict(extra="forbid")
+        fields: dict[str, Any] = {
+            f"c{j}": (cell_type(c, limits), Field(alias=c.name)) if c.kept else (Any, Field(None, alias=c.name))
+            for j, c in enumerate(self.columns)
+        }
+        row = create_model("Row", __config__=closed, **fields)
+        rows: Any = (list[row], Field(min_length=1, max_length=limits.rows))  # type: ignore[valid-type]
+        self.request = create_model("Rows", __config__=closed, rows=rows)
+
+    def description(self) -> dict[str, Any]:
+        """The JSON schema of a request, in one piece."""
+        schema = self.request.model_json_schema()
+        schema["properties"]["rows"]["items"] = schema.pop("$defs")["Row"]
+        return schema
 
     def table(self, sent: Any) -> Any:
-        rows = self._rows(sent)
-        for number, row in enumerate(rows):
-            self._check_row(row, number)
-        columns = {c.name: [row[c.name] for row in rows] for c in self.columns if c.kept}
+        """The table, or a refusal that names row and column but no value."""
+        try:
+            rows = self.request.model_validate(sent).rows  # type: ignore[attr-defined]
+        except ValidationError as error:
+            raise Refused(422, _reason(error)) from None
+        kept = {c.name: [getattr(row, f"c{j}") for row in rows] for j, c in enumerate(self.columns) if c.kept}
         if not self.schema.columns:
-            return self._numbers(columns, len(rows))
-        return pd.DataFrame({c.name: _as_column(columns[c.name], c) for c in self.columns if c.kept})
-
-    def _numbers(self, columns: dict[str, list], rows: int) -> Any:
-        """A model of plain numbers takes an array, or a frame where it was fitted on one."""
-        values = np.empty((rows, len(columns)))
-        for j, column in enumerate(columns.values()):
-            values[:, j] = [np.nan if v is None else v for v in column]
-        named = hasattr(self.model, "feature_names_in_")
-        return pd.DataFrame(values, columns=list(columns)) if named else values
-
-    def _rows(self, sent: Any) -> list[dict]:
-        if not isinstance(sent, dict) or set(sent) != {"rows"} or not isinstance(sent["rows"], list):
-            raise Refused(422, 'send {"rows": [..]}')
-        if not 1 <= len(sent["rows"]) <= self.limits.rows:
-            raise Refused(422, f"send 1 to {self.limits.rows} rows")
-        return sent["rows"]
-
-    def _check_row(self, row: Any, number: int) -> None:
-        if not isinstance(row, dict):
-            raise Refused(422, f"row {number} is not an object")
-        if not row.keys() <= self.known:
-            raise Refused(422, f"row {number} has a column that the model does not know")
-        for column in self.columns:
-            if column.kept:
-                self._check_cell(row, number, column)
-
-    def _check_cell(self, row: dict, number: int, column: Column) -> None:
-        if column.name not in row:
-            raise Refused(422, f"row {number} lacks the column {column.name!r}; send null for a missing value")
-        value = row[column.name]
-        wanted, fits = CELLS.get(column.type, CELLS["category"])
-        if value is not None and not fits(value):
-            raise Refused(422, f"row {number}, column {column.name!r}: {wanted} or null is expected")
-        if isinstance(value, str) and (len(value) > self.limits.text or not _whole(value)):
-            raise Refused(422, f"row {number}, column {column.name!r}: the text is too long or broken")
+            values = pd.DataFrame(kept, dtype=float)
+            return values if self.named else values.to_numpy()
+        numbers = {c.name for c in self.columns if c.type in NUMBERS}
+        return pd.DataFrame({n: pd.Series(v, dtype=float if n in numbers else object) for n, v in kept.items()})
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e300
+def _reason(error: ValidationError) -> str:
+    """The first thing that does not fit, by place: what was sent is not repeated, an unknown name neither."""
+    first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+    where = first["loc"]
+    if first["type"] == "extra_forbidden":
+        return f"row {where[1]} has a column that the model does not know" if len(where) > 1 else 'send {"rows": [..]}'
+    place = [f"row {where[1]}"] if len(where) > 1 else []
+    place += [f"column {str(where[2])[:60]!r}"] if len(where) > 2 else []
+    if first["type"] == "missing" and place:
+        return f"{', '.join(place)}: the column is missing; send null for a missing value"
+    return f"{', '.join(place) or 'rows'}: {first['msg'].lower()[:100]}"
 
 
-def _is_flag(value: Any) -> bool:
-    return isinstance(value, bool) or (_is_number(value) and value in (0, 1))
-
-
-def _is_word(value: Any) -> bool:
-    return isinstance(value, str | bool) or _is_number(value)
-
-
-CELLS: dict[str, tuple[str, Callable[[Any], bool]]] = {
-    "number": ("a number below 1e300", _is_number),
-    "boolean": ("true or false", _is_flag),
-    "date": ("a date as text", lambda value: isinstance(value, str)),
-    "text": ("text", lambda value: isinstance(value, str)),
-    "category": ("text, a number, true or false", _is_word),
-}  # type -> what is expected, and whether a value is that
-
-
-def _whole(text: str) -> bool:
-    """Whether no half of a pair of code units stands alone."""
-    return not re.search("[\ud800-\udfff]", text)
-
-
-def _as_column(values: list, column: Column) -> Any:
-    if column.type in NUMBERS:
-        return np.array([np.nan if v is None else float(v) for v in values])
-    return pd.Series(values, dtype=object)
-
-
-def reply_to(gate: Gate, answers: Callable[..., Prediction], body: bytes) -> dict[str, Any]:
-    """From bytes to the answer; a cell that the training table's gate refuses is named by place alone."""
-    table = gate.table(read_json(body))
+def reply_to(model, inputs: Inputs, body: bytes) -> dict[str, Any]:
+    """From bytes to the answer; a cell that the model refuses is named by place alone."""
     try:
-        reply = answers(table)
+        sent = read_json(body)
+    except ValueError:
+        raise Refused(400, "the body is not strict JSON in UTF-8; send null for a missing value") from None
+    table = inputs.table(sent)
+    try:
+        reply = model.predict_full(table)
     except CellError as error:
-        raise Refused(422, _place(error)) from None
+        where = "" if error.row is None else f"row {error.row}, "
+        raise Refused(422, f"{where}column {error.column[:60]!r}: {error.expected} is expected") from None
     except ValueError:
         raise Refused(422, "a value does not fit its column") from None
-    return {"predictions": [_line(reply, i, reply.classes) for i in range(len(reply.value))]}
+    return {"predictions": [_line(reply, i) for i in range(len(reply.value))]}
 
 
-def _place(error: CellError) -> str:
-    """Row and column of a refused cell, without the value."""
-    where = "" if error.row is None else f"row {error.row}, "
-    return f"{where}column {error.column!r}: the value does not fit ({error.expected} is expected)"
-
-
-def _line(reply: Prediction, i: int, classes: np.ndarray | None) -> dict[str, Any]:
+def _line(reply: Prediction, i: int) -> dict[str, Any]:
     line: dict[str, Any] = {"prediction": _plain(reply.value[i]), "disagreement": _plain(reply.disagreement[i])}
-    if classes is not None and reply.probability is not None:
-        line["probabilities"] = {str(c): float(p) for c, p in zip(classes, reply.probability[i])}
-    if classes is not None and reply.inside is not None:
-        line["set"] = [_plain(c) for c, inside in zip(classes, reply.inside[i]) if inside]
+    if reply.classes is not None and reply.probability is not None:
+        line["probabilities"] = {str(c): float(p) for c, p in zip(reply.classes, reply.probability[i])}
+    if reply.classes is not None and reply.inside is not None:
+        line["set"] = [_plain(c) for c, inside in zip(reply.classes, reply.inside[i]) if inside]
     if reply.low is not None and reply.high is not None:
         line |= {"low": _plain(reply.low[i]), "high": _plain(reply.high[i])}
     return line
 
 
 def _plain(value: Any) -> Any:
-    """A Python value that JSON can hold; an endless interval has no end."""
+    """A Python value that JSON can hold; an infinite interval has no end."""
     value = value.item() if isinstance(value, np.generic) else value
     return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-# -- OpenAPI ----------------------------------------------------------------------------------------------------------
-
-
-def openapi(gate: Gate, limits: Limits) -> dict[str, Any]:
-    """The interface in words that machines read, from the schema of the training table."""
-    fields = {c.name: {} if not c.kept else _field(c, limits) for c in gate.columns}
-    row = {
-        "type": "object",
-        "properties": fields,
-        "required": [c.name for c in gate.columns if c.kept],
-        "additionalProperties": False,
-    }
-    rows = {"type": "array", "items": row, "minItems": 1, "maxItems": limits.rows}
-    request = {"type": "object", "properties": {"rows": rows}, "required": ["rows"], "additionalProperties": False}
-    errors = {str(s): _response(why, ERROR) for s, why in ERRORS.items()}
-    answer = {"200": _response("One line a row, in order.", _answer(gate))}
-    body = {"required": True, "content": {"application/json": {"schema": request}}}
-    predict = {"summary": "Predict rows", "requestBody": body, "responses": answer | errors}
-    alive = {"200": _response("The server answers.", {"type": "object", "properties": {"status": {"type": "string"}}})}
-    return {
-        "openapi": "3.1.0",
-        "info": {"title": "softlearning", "version": "1"},
-        "paths": {
-            "/predict": {"post": predict},
-            "/health": {"get": {"summary": "Is it up?", "responses": alive}},
-        },
-    }
-
-
-ERROR: dict[str, Any] = {"type": "object", "properties": {"error": {"type": "string"}}, "required": ["error"]}
-ERRORS = {
-    400: "Not JSON.",
-    408: "The body took too long.",
-    413: "Too large.",
-    415: "Not application/json.",
-    422: "A row or a value does not fit the model.",
-    503: "Busy, or the answer took too long.",
-}
-TYPES: dict[str, dict[str, Any]] = {
-    "number": {"type": ["number", "null"], "exclusiveMinimum": -1e300, "exclusiveMaximum": 1e300},
-    "boolean": {"type": ["boolean", "null"]},
-    "date": {"type": ["string", "null"]},
-    "text": {"type": ["string", "null"]},
-    "category": {
-        "type": ["string", "number", "boolean", "null"],
-        "exclusiveMinimum": -1e300,
-        "exclusiveMaximum": 1e300,
-    },
-}
-
-
-def _field(column: Column, limits: Limits) -> dict[str, Any]:
-    kind = TYPES.get(column.type, TYPES["category"])
-    return {**kind, "maxLength": limits.text} if "string" in kind["type"] else kind
-
-
-def _response(why: str, schema: dict[str, Any]) -> dict[str, Any]:
-    return {"description": why, "content": {"application/json": {"schema": schema}}}
-
-
-def _answer(gate: Gate) -> dict[str, Any]:
-    number, maybe = {"type": "number"}, {"type": ["number", "null"]}
-    line: dict[str, Any] = {"prediction": {}, "disagreement": maybe}
-    if hasattr(gate.model, "classes_"):
-        line |= {"probabilities": {"type": "object", "additionalProperties": number}, "set": {"type": "array"}}
-    else:
-        line |= {"low": maybe, "high": maybe}
-    one = {"type": "object", "properties": line, "required": ["prediction", "disagreement"]}
-    lines = {"type": "array", "items": one}
-    return {"type": "object", "properties": {"predictions": lines}, "required": ["predictions"]}

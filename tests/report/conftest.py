@@ -11,7 +11,7 @@ from softlearning.report import summarise_model
 
 
 def people(rng, n=160):
-    """A table with numbers, words and gaps; the outcome hangs on age and, less, on town."""
+    """A table with numbers, words and missing values; the outcome hangs on age and, less, on town."""
     table = pd.DataFrame(
         {
             "age": rng.uniform(20, 80, n),
@@ -24,27 +24,30 @@ def people(rng, n=160):
     return table, signal
 
 
+def labelled(rng):
+    X, signal = people(rng)
+    return X, pd.Series(np.array(["low", "middle", "high"])[np.digitize(signal, [-0.8, 0.8])], name="outcome")
+
+
+def numbered(rng):
+    X, signal = people(rng)
+    return X, pd.Series(100 + 10 * signal + 12 * np.sin(X["age"] / 6), name="outcome")
+
+
 @pytest.fixture(scope="session")
 def classified():
-    """(model, X, y) of three classes."""
-    X, signal = people(np.random.default_rng(1))
-    y = np.digitize(signal, [-0.8, 0.8]).astype(str)
-    y = np.array(["low", "middle", "high"])[y.astype(int)]
-    return (
-        SoftClassifier(["logistic", "knn_15", "naive_bayes", "decision_tree"], rule="simplex", column_types={}).fit(
-            X, y
-        ),
-        X,
-        y,
-    )
+    """(model, X, y) of three classes; X and y are rows that it has not seen."""
+    names = ["logistic", "knn_15", "naive_bayes", "decision_tree"]
+    model = SoftClassifier(names, rule="simplex", column_types={}).fit(*labelled(np.random.default_rng(3)))
+    return model, *labelled(np.random.default_rng(11))
 
 
 @pytest.fixture(scope="session")
 def regressed():
-    """(model, X, y) of a number."""
-    X, signal = people(np.random.default_rng(2))
-    y = 100 + 10 * signal.to_numpy() + 12 * np.sin(X["age"].to_numpy() / 6)
-    return SoftRegressor(["ridge", "knn_15", "decision_tree"], rule="simplex", column_types={}).fit(X, y), X, y
+    """(model, X, y) of a number; X and y are rows that it has not seen."""
+    names = ["ridge", "knn_15", "decision_tree"]
+    model = SoftRegressor(names, rule="simplex", column_types={}).fit(*numbered(np.random.default_rng(2)))
+    return model, *numbered(np.random.default_rng(12))
 
 
 @pytest.fixture(scope="session")

@@ -5,30 +5,41 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.stats import binomtest
 
+from softlearning.method.record import HeldOut
 from softlearning.report import curves
+
+
+def held_out(blend, target, V=None, *, weight=None, groups=None, folds=5):
+    n = len(blend)
+    return HeldOut(blend, np.ones(n) if V is None else V, target, weight, groups, np.arange(n) % folds)
 
 
 @pytest.mark.parametrize(("right", "n"), [(0, 10), (7, 10), (10, 10), (970, 1000)])
 def test_the_interval_of_a_share_is_wilsons(right, n):
     known = binomtest(right, n).proportion_ci(method="wilson")
-    assert_allclose(curves.wilson(right / n, n), (known.low, known.high), atol=1e-6)
+    found = curves.share((np.arange(n) < right).astype(float), None, None)
+    assert_allclose((found["low"], found["high"]), (known.low, known.high), atol=0.02)
 
 
-def test_equal_weights_count_as_rows_and_one_heavy_row_as_one():
-    assert curves.effective_rows(np.full(7, 3.0), 7) == pytest.approx(7)
-    assert curves.effective_rows(np.array([1.0, 0, 0, 0]), 4) == pytest.approx(1)
+def test_rows_of_a_group_and_rows_without_weight_count_as_they_should():
+    hits = np.repeat([0.0, 1.0, 1.0, 1.0, 0.0, 1.0], 10)
+    width = lambda found: found["high"] - found["low"]
+    assert curves.share(hits, None, np.arange(60) // 10) == pytest.approx(curves.share(hits[::10], None, None))
+    assert width(curves.share(hits, None, None)) < width(curves.share(hits[::10], None, None))
+    some = curves.share(hits, (np.arange(60) < 30).astype(float), None)
+    assert some["value"] == pytest.approx(curves.share(hits[:30], None, None)["value"])
 
 
 def test_the_interval_of_r2_agrees_with_a_bootstrap(rng):
     y = rng.normal(size=400)
     residual = 0.6 * rng.normal(size=400)
-    low, high = curves.r2_interval(residual, y, None)
+    found = curves.r2(held_out((y - residual)[:, None], y[:, None]))
     draws = [rng.integers(0, 400, 400) for _ in range(2000)]
     known = [1 - np.mean(residual[d] ** 2) / np.var(y[d]) for d in draws]
-    assert_allclose((low, high), np.quantile(known, [0.025, 0.975]), atol=0.02)
+    assert_allclose((found["low"], found["high"]), np.quantile(known, [0.025, 0.975]), atol=0.02)
 
 
-def honest_probabilities(rng, n, C):
+def true_probabilities(rng, n, C):
     """Probabilities, and labels drawn from them: calibrated by construction."""
     p = rng.dirichlet(np.ones(C), n)
     label = np.array([rng.choice(C, p=row) for row in p])
@@ -36,27 +47,28 @@ def honest_probabilities(rng, n, C):
 
 
 @pytest.mark.parametrize("C", [2, 4])
-def test_true_probabilities_are_found_calibrated_and_bold_ones_not(rng, C):
-    p, Y = honest_probabilities(rng, 4000, C)
-    honest = curves.calibration(p, Y, None)
-    bold = curves.calibration(p**4 / (p**4).sum(axis=1, keepdims=True), Y, None)
-    assert honest["error"] < 0.03 < 0.1 < bold["error"]
-    assert sum(b["share"] for b in honest["bins"]) == pytest.approx(1)
-    assert sum(honest["counts"]) == 4000
-    assert all(b["low"] <= b["happened"] <= b["high"] for b in honest["bins"])
+def test_true_probabilities_are_found_calibrated_and_overconfident_ones_not(rng, C):
+    p, Y = true_probabilities(rng, 4000, C)
+    true = curves.calibration(held_out(p, Y))
+    overconfident = curves.calibration(held_out(p**4 / (p**4).sum(axis=1, keepdims=True), Y))
+    assert true["error"] < 0.03 < 0.1 < overconfident["error"]
+    assert sum(b["share"] for b in true["bins"]) == pytest.approx(1)
+    assert sum(true["counts"]) == 4000
+    assert all(b["low"] <= b["value"] <= b["high"] for b in true["bins"])
 
 
 def test_a_row_of_weight_two_calibrates_as_two_rows(rng):
-    p, Y = honest_probabilities(rng, 200, 2)
+    p, Y = true_probabilities(rng, 200, 2)
     twice = np.where(np.arange(200) < 50, 2.0, 1.0)
     repeated = np.repeat(np.arange(200), twice.astype(int))
-    weighted, plain = curves.calibration(p, Y, twice), curves.calibration(p[repeated], Y[repeated], None)
+    weighted = curves.calibration(held_out(p, Y, weight=twice))
+    plain = curves.calibration(held_out(p[repeated], Y[repeated]))
     assert weighted["error"] == pytest.approx(plain["error"])
 
 
 def test_confusion_counts_every_row_once(rng):
-    p, Y = honest_probabilities(rng, 300, 3)
-    table = curves.confusion(p, Y, ["a", "b", "c"])
+    p, Y = true_probabilities(rng, 300, 3)
+    table = curves.confusion(held_out(p, Y), ["a", "b", "c"])
     assert np.sum(table["counts"]) == table["rows"] == 300
     assert table["wrong"] == np.sum(p.argmax(1) != Y.argmax(1))
     assert np.sum(table["counts"], axis=1).tolist() == Y.sum(axis=0).tolist()
@@ -65,37 +77,47 @@ def test_confusion_counts_every_row_once(rng):
 def test_of_many_classes_the_most_confused_are_shown(rng):
     label = np.repeat(np.arange(30), 10)
     answer = np.where((label == 28) | (label == 29), 57 - label, label)
-    table = curves.confusion(np.eye(30)[answer], np.eye(30)[label], [f"c{k}" for k in range(30)])
+    table = curves.confusion(held_out(np.eye(30)[answer], np.eye(30)[label]), [f"c{k}" for k in range(30)])
     assert len(table["classes"]) == curves.MOST_CLASSES
     assert {"c28", "c29"} <= set(table["classes"])
 
 
-def test_doubt_that_knows_the_errors_is_perfect_and_constant_doubt_is_none(rng):
+def test_uncertainty_that_knows_the_errors_is_perfect_and_a_constant_one_is_none(rng):
     wrong = (rng.random(200) < 0.2).astype(float)
-    known = curves.doubt(wrong + 0.01 * rng.random(200), wrong)
+    blend, target = np.tile([0.3, 0.7], (200, 1)), np.eye(2)[1 - wrong.astype(int)]
+    found = curves.uncertainty(held_out(blend, target, wrong + 0.01 * rng.random(200)))
+    known = found["measures"]["disagreement"]
+    assert list(found["measures"]) == ["disagreement"]  # the top probability never varies
     assert known["auc"] == 1.0
-    assert known["area"] == pytest.approx(known["best_area"])
-    assert known["bins"][0]["error"] == 0 < known["bins"][-1]["error"] == 1
+    assert_allclose(known["risk"], found["best"], atol=1e-12)
+    assert found["bins"][0]["error"] == 0 < found["bins"][-1]["error"] == 1
     assert known["risk"][-1] == pytest.approx(wrong.mean())
-    assert curves.doubt(np.zeros(200), wrong) is None
+    assert curves.uncertainty(held_out(blend, target)) is None
 
 
-def test_promised_coverage_of_intervals_is_kept_on_rows_of_other_folds(rng):
+def test_both_measures_of_uncertainty_are_shown_for_classes(rng):
+    p, Y = true_probabilities(rng, 500, 3)
+    found = curves.uncertainty(held_out(p, Y, rng.random(500)))["measures"]
+    assert list(found) == ["disagreement", "top_probability"]
+    assert found["top_probability"]["auc"] > 0.6 > found["disagreement"]["auc"]
+    assert found["top_probability"]["area"] < found["disagreement"]["area"]
+
+
+def test_nominal_coverage_of_intervals_is_reached_on_rows_of_other_folds(rng):
     y = rng.normal(size=1500)
-    f, fold = np.zeros((1500, 1)), np.arange(1500) % 5
-    for line in curves.coverage(f, y[:, None], np.ones(1500), fold, None):
-        assert abs(line["observed"] - line["wanted"]) < 0.03
+    for line in curves.coverage(held_out(np.zeros((1500, 1)), y[:, None])):
+        assert abs(line["value"] - line["nominal"]) < 0.03
     assert line["size"] == pytest.approx(2 * 1.96, rel=0.1)
 
 
-def test_promised_coverage_of_sets_is_kept_on_rows_of_other_folds(rng):
-    p, Y = honest_probabilities(rng, 1500, 4)
-    lines = curves.coverage(p, Y, np.ones(1500), np.arange(1500) % 5, None)
-    assert all(line["observed"] > line["wanted"] - 0.03 for line in lines)
+def test_nominal_coverage_of_sets_is_reached_on_rows_of_other_folds(rng):
+    p, Y = true_probabilities(rng, 1500, 4)
+    lines = curves.coverage(held_out(p, Y))
+    assert all(line["value"] > line["nominal"] - 0.03 for line in lines)
     assert lines[-1]["size"] > lines[0]["size"] >= 1
 
 
-def test_too_few_rows_give_endless_intervals_and_no_width():
-    lines = curves.coverage(np.zeros((6, 1)), np.arange(6.0)[:, None], np.ones(6), np.arange(6) % 2, None)
+def test_too_few_rows_give_infinite_intervals_and_no_width():
+    lines = curves.coverage(held_out(np.zeros((6, 1)), np.arange(6.0)[:, None], folds=2))
     assert lines[-1]["size"] is None
-    assert lines[-1]["observed"] == 1
+    assert lines[-1]["value"] == pytest.approx(1)

@@ -88,7 +88,7 @@ def in_specialist(s, text):
     for line in (*s["weights"], *s["leaderboard"]):
         line["specialist"] = text if line["specialist"] == old else line["specialist"]
     s["diversity"]["names"][0] = text
-    s["comparisons"][0]["name"] = f"best single specialist in hindsight ({text})"
+    s["comparisons"]["oracle"]["rival"] = text
 
 
 def in_failure(s, text):
@@ -100,7 +100,7 @@ def in_command(s, text):
 
 
 def in_setting(s, text):
-    s["provenance"]["settings"]["library"] = text
+    s["provenance"]["settings"]["library"] = s["target"] = text
 
 
 def in_reason(s, text):
@@ -112,7 +112,7 @@ PLACES = (in_column, in_category, in_class, in_specialist, in_failure, in_comman
 
 def attacked(summary, place, text):
     s = copy.deepcopy(summary)
-    s["failures"] = [{"specialist": "knn", "where": "fold 1", "why": "why", "seconds": 0.1}]
+    s["failures"] = [{"specialist": "knn", "what": "failed", "why": "why", "seconds": 0.1}]
     place(s, text)
     return Outline(to_html(s))
 
@@ -138,7 +138,7 @@ def test_a_model_learnt_from_hostile_names_has_a_harmless_page(tmp_path, rng):
     X = pd.DataFrame({PAYLOADS[0]: rng.normal(size=n), PAYLOADS[10]: rng.choice([PAYLOADS[20], PAYLOADS[30]], n)})
     y = np.where(X.iloc[:, 0] > 0, PAYLOADS[40], PAYLOADS[50])
     model = SoftClassifier(["logistic", "naive_bayes"]).fit(X, y)
-    page = report_model(model, tmp_path / "page.html", X=X, y=y, command=PAYLOADS[60]).read_text()
+    page = report_model(model, tmp_path / "page.html", X=X[:70], y=y[:70], command=PAYLOADS[60]).read_text()
     outline = Outline(page)
     assert not {tag for tag, _ in outline.tags} & {"script", "img", "iframe", "object", "a"}
     assert not [name for _, names in outline.tags for name in names if name.startswith("on")]
@@ -155,5 +155,5 @@ def test_a_page_is_never_left_half_written(tmp_path, summary):
 
 
 def test_a_blend_of_one_says_that_there_is_no_disagreement(summary):
-    summary["doubt"] = None
+    summary["uncertainty"] = None
     assert "no disagreement to read" in "".join(Outline(to_html(summary)).text)

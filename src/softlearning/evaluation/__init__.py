@@ -112,6 +112,27 @@ def evaluate(
     return summarise(chosen, records, outer, level, None if groups is None else len(np.unique(groups)))
 
 
+def score_rows(
+    y: np.ndarray,
+    predictions: Mapping[str, np.ndarray],
+    metrics: Iterable[str],
+    *,
+    classes: np.ndarray | None = None,
+    groups: np.ndarray | None = None,
+    sample_weight: np.ndarray | None = None,
+    level: float = 0.95,
+) -> Evaluation:
+    """Scores, with intervals, of predictions (n, C) or (n, 1) of rows that played no part in any fit.
+
+    The first of `predictions` is compared with the others, pair by pair on the same rows. `classes` are those of the
+    columns, None for numbers.
+    """
+    outer = [OuterFold(np.arange(len(y)), dict(predictions), 0.0)]
+    records = gather(outer, y, classes, groups, sample_weight)
+    chosen = [measure(name, scorer, records) for name, scorer in scorers(metrics, classes is not None).items()]
+    return summarise(chosen, records, outer, level, None if groups is None else len(np.unique(groups)))
+
+
 # -- outer folds -----------------------------------------------------------------------------------------------------
 
 

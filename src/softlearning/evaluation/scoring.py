@@ -15,6 +15,8 @@ from scipy import stats
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.metrics import get_scorer, make_scorer
 
+from softlearning.uncertainty.errors import wilson_interval
+
 METRICS = {True: ("accuracy", "neg_log_loss"), False: ("r2", "neg_root_mean_squared_error")}  # by is_classifier
 BLOCKS = 100  # parts that a metric without closed form is jackknifed over
 # Models of the folds share training rows: plain standard errors are up to a fifth too small (measured).
@@ -243,7 +245,7 @@ def score_interval(name: str, score: float, error: float, blocks: int, level: fl
     """
     t = float(stats.t.ppf((1 + level) / 2, max(blocks - 1, 1)))
     if name.startswith(SHARES) and 0 <= score <= 1:
-        return _wilson(score, error, blocks, t)
+        return wilson_interval(score, error, blocks, t)
     if name.startswith("neg_") and score < 0:
         return score * np.exp(t * error / -score), score * np.exp(-t * error / -score)
     if name.startswith(BELOW_ONE) and score < 1:
@@ -254,10 +256,3 @@ def score_interval(name: str, score: float, error: float, blocks: int, level: fl
 
 SHARES = ("accuracy", "balanced_accuracy", "top_k", "f1", "precision", "recall", "jaccard", *RANKS)
 BELOW_ONE = ("r2", "explained_variance", "d2_")
-
-
-def _wilson(score: float, error: float, blocks: int, t: float) -> tuple[float, float]:
-    n = score * (1 - score) / error**2 if error > 0 else blocks
-    centre = (score + t**2 / (2 * n)) / (1 + t**2 / n)
-    half = t / (1 + t**2 / n) * np.sqrt(score * (1 - score) / n + t**2 / (4 * n**2))
-    return centre - half, centre + half

@@ -16,7 +16,7 @@ class Training:
     """The training rows: `target` is (n, C), one-hot or the column y; `y` are class codes or the numbers themselves.
 
     `weight` has mean 1 over the rows that count, so that its scale changes nothing. `labels` are the classes in the
-    user's own words, which a user's own estimator is given.
+    user's own words, which a user's own estimator is given; `target_name` is the column that y was, if it was one.
     """
 
     X: Any
@@ -29,6 +29,7 @@ class Training:
     mixed: bool
     task: str
     seed: int
+    target_name: str = ""
 
     @property
     def rows(self) -> int:

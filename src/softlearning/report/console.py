@@ -1,107 +1,96 @@
-"""What the command prints: lines of text from the summary of a model."""
+"""What the command prints: lines of text, at most 80 columns wide where names allow it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from textwrap import wrap
 from typing import Any
+
+from softlearning.data.messages import printable
+from softlearning.report import words
+
+WIDTH = 80
+METRICS = {
+    "neg_log_loss": "log loss",
+    "neg_root_mean_squared_error": "RMSE",
+    "accuracy": "accuracy",
+    "r2": "R²",
+    "roc_auc": "AUC",
+}  # scikit-learn's name -> ours
 
 
 def model(summary: dict[str, Any]) -> list[str]:
-    """Leaderboard, failures, gains and doubt, a blank line between them."""
+    """Leaderboard, failures, gains and uncertainty, a blank line between them."""
     board = leaderboard(summary["leaderboard"], summary["answer"]["score_name"])
-    parts = [board, failed(summary), answer(summary), doubt(summary)]
+    parts = [board, failed(summary), answer(summary), uncertainty(summary)]
     return "\n\n".join("\n".join(part) for part in parts if part).splitlines()
 
 
 def leaderboard(lines: Iterable[dict[str, Any]], score: str) -> list[str]:
-    """Specialist, family, weight, cross-validated score, seconds and, where it is not ok, what became of it."""
-    head = ("specialist", "family", "weight", f"cv {score}", "seconds", "")
+    """Specialist, family, weight, cross-validated score and seconds."""
+    head = ("specialist", "family", "weight", f"cv {score}", "cv loss", "seconds")
     body = [
         (
             line["specialist"],
             line["family"],
             f"{line['weight']:.3f}" if line["weight"] else "-",
-            _number(line["cv_score"], 4),
-            _number(line["fit_seconds"], 1),
-            "" if line["status"] == "ok" else line["status"],
+            number(line["cv_score"]),
+            f"{line['cv_risk']:.4g}",
+            f"{line['fit_seconds']:.1f}",
         )
         for line in lines
     ]
-    return columns([head, *body], right=(2, 3, 4))
+    return columns([head, *body], right=(2, 3, 4, 5))
 
 
 def columns(rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> list[str]:
     """Cells padded to the width of their column."""
+    rows = [[printable(cell) for cell in row] for row in rows]
     widths = [max(len(row[j]) for row in rows) for j in range(len(rows[0]))]
     pad = [str.rjust if j in right else str.ljust for j in range(len(widths))]
     return ["  " + "  ".join(p(c, w) for p, c, w in zip(pad, row, widths)).rstrip() for row in rows]
 
 
-def _number(value: float | None, digits: int) -> str:
-    return "-" if value is None else f"{value:.{digits}f}"
+def number(value: float | None) -> str:
+    return "-" if value is None else f"{value:.4f}"
 
 
 def answer(summary: dict[str, Any]) -> list[str]:
-    """How good, against what, how sure."""
-    a = summary["answer"]
-    lines = [
-        f"Cross-validated {a['score_name']}: {_number(a['score'], 4)} "
-        f"(95 % interval {_number(a['low'], 4)} to {_number(a['high'], 4)}), {a['folds']} folds",
-        f"Gain of the blend in {a['loss_name']}, {a['loss']:.4g}:",
+    """How good, against what, and what of it is proved."""
+    head = ("against", summary["answer"]["score_name"], "loss", "gain", "")
+    body = [
+        (words.rival(key, c), number(c["score"]), f"{c['loss']:.4g}", f"{100 * c['share']:+.1f} %", words.verdict(c))
+        for key, c in summary["comparisons"].items()
     ]
-    head = ("against", a["score_name"], "loss", "gain", "")
-    return lines + columns([head, *map(_comparison, summary["comparisons"])], right=(1, 2, 3))
+    a = summary["answer"]
+    return [
+        *wrap(words.headline(summary), WIDTH),
+        "",
+        f"Gain of the blend in {a['loss_name']} ({a['loss']:.4g}), {a['folds']} folds:",
+        *columns([head, *body], right=(1, 2, 3)),
+        *wrap(words.certainty(summary), WIDTH),
+    ]
 
 
-def _comparison(line: dict[str, Any]) -> tuple[str, ...]:
-    return (
-        line["name"],
-        _number(line["score"], 4),
-        f"{line['loss']:.4g}",
-        f"{100 * line['share']:+.1f} %",
-        line["verdict"],
-    )
-
-
-def doubt(summary: dict[str, Any]) -> list[str]:
-    """What the disagreement of the specialists tells, and whether promised coverage was kept."""
-    lines, d = [], summary["doubt"]
-    if d is None:
-        lines.append("How sure: one specialist carries all the weight, so there is no disagreement to read.")
-    else:
-        lines.append(f"How sure: {doubt_sentence(summary)}")
-    for c in summary["coverage"]:
-        if c["wanted"] == 0.9:
-            kept = f"{100 * c['observed']:.1f} %"
-            lines.append(f"Promised 90 % of the truth inside, kept {kept}; {size_words(summary, c)}.")
-    return lines
-
-
-def doubt_sentence(summary: dict[str, Any]) -> str:
-    """Error of the surest half of the rows against all."""
-    d = summary["doubt"]
-    half = min(range(len(d["coverage"])), key=lambda i: abs(d["coverage"][i] - 0.5))
-    share = 100 * d["coverage"][half]
-    if summary["classes"]:
-        return (
-            f"on the {share:.0f} % of rows where the specialists agree most, {100 * d['risk'][half]:.1f} % are wrong; "
-            f"on all rows {100 * d['all']:.1f} %."
-        )
-    return (
-        f"on the {share:.0f} % of rows where the specialists agree most, the mean absolute error is "
-        f"{d['risk'][half]:.4g}; on all rows {d['all']:.4g}."
-    )
-
-
-def size_words(summary: dict[str, Any], line: dict[str, Any]) -> str:
-    if line["size"] is None:
-        return "too few rows for a finite width"
-    return (
-        f"{line['size']:.2f} classes a set on average" if summary["classes"] else f"{line['size']:.4g} wide on average"
-    )
+def uncertainty(summary: dict[str, Any]) -> list[str]:
+    """What the measures of uncertainty tell, and the empirical coverage."""
+    said = [words.answering_half(summary)] if summary["uncertainty"] else []
+    said += [words.coverage(summary)] if summary["coverage"] else []
+    return [line for sentence in said for line in wrap(sentence, WIDTH)]
 
 
 def failed(summary: dict[str, Any]) -> list[str]:
-    """What failed and why; nothing when nothing did."""
-    lines = [(f["specialist"], f["where"], f["why"]) for f in summary["failures"]]
-    return ["Failed or left out:", *columns(lines)] if lines else []
+    """What failed or was skipped, and why; nothing when nothing did."""
+    said = (printable(f"  {f['specialist']} {f['what']}: {f['why']}") for f in summary["failures"])
+    lines = [line for text in said for line in wrap(text, WIDTH, subsequent_indent="    ")]
+    return ["Failed or skipped:", *lines] if lines else []
+
+
+def scores(found: Any) -> list[str]:
+    """Metrics with intervals of an `Evaluation`, one line per metric; losses as losses."""
+    rows = [("", "score", "95 % interval")]
+    for line in found.scores.itertuples():
+        sign = -1 if line.metric.startswith("neg_") else 1
+        low, high = sorted((sign * line.low, sign * line.high))
+        rows.append((METRICS.get(line.metric, line.metric), f"{sign * line.score:.4f}", f"{low:.4f} to {high:.4f}"))
+    return columns(rows, right=(1,))

@@ -1,7 +1,6 @@
-"""The curves of a report, from out-of-fold predictions: arrays in, plain data out.
+"""The curves of a report, from held-out rows: a `HeldOut` in, plain data that json can hold out.
 
-p (n, C) the honest blend (each row under weights learnt without its fold), Y (n, C) the target, V (n,) disagreement,
-fold (n,) ints, weight (n,) or None. Every function returns what json can hold.
+Intervals are of 95 %; rows of a group count as one in all of them.
 """
 
 from __future__ import annotations
@@ -11,87 +10,81 @@ from typing import Any
 
 import numpy as np
 
+from softlearning.method.record import HeldOut
 from softlearning.uncertainty.conformal import calibrate_interval, calibrate_set, fit_scale, interval, predict_set
 from softlearning.uncertainty.disagreement import detector_auc
+from softlearning.uncertainty.errors import mean_and_error, wilson_interval
 from softlearning.uncertainty.selective import risk_coverage_curve
 
 BINS = 10
 MOST_CLASSES = 12  # a larger confusion matrix cannot be read
 MOST_POINTS = 600  # dots in a scatter plot
 COVERAGES = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
-NORMAL_95 = 1.959964
+GRID = np.linspace(0.05, 1, 96)  # shares of the rows answered
+REACH = 1.959964  # standard errors to either side
 
 
-def wilson(share: float, n: float) -> tuple[float, float]:
-    """95 % interval of a share seen in n rows (Wilson's score interval): sensible at 0, at 1 and for few rows."""
-    if n <= 0:
-        return 0.0, 1.0
-    z2 = NORMAL_95**2
-    middle = (share + z2 / (2 * n)) / (1 + z2 / n)
-    half = NORMAL_95 * np.sqrt(share * (1 - share) / n + z2 / (4 * n * n)) / (1 + z2 / n)
-    return float(max(0.0, middle - half)), float(min(1.0, middle + half))
+def _of(values: np.ndarray | None, rows: np.ndarray) -> Any:
+    return None if values is None else values[rows]
 
 
-def effective_rows(weight: np.ndarray | None, n: int) -> float:
-    """How many equal rows the weighted ones amount to (Kish)."""
-    return float(n) if weight is None else float(weight.sum() ** 2 / np.sum(weight**2))
+def share(hits: np.ndarray, weight: np.ndarray | None, groups: np.ndarray | None) -> dict[str, float]:
+    """Weighted share of hits (n,) of 0 and 1, with its interval."""
+    mean, error = mean_and_error(hits, weight, groups)
+    counting = hits if weight is None else hits[weight > 0]
+    low, high = wilson_interval(mean, error, len(counting) if groups is None else len(np.unique(groups)))
+    return {"value": mean, "low": low, "high": high}
 
 
-def mean_interval(values: np.ndarray, weight: np.ndarray | None) -> tuple[float, float, float]:
-    """Weighted mean and its 95 % interval from the spread of the rows."""
-    mean = float(np.average(values, weights=weight))
-    spread = float(np.average((values - mean) ** 2, weights=weight))
-    half = NORMAL_95 * np.sqrt(spread / effective_rows(weight, len(values)))
-    return mean, float(mean - half), float(mean + half)
-
-
-def r2_interval(residual: np.ndarray, y: np.ndarray, weight: np.ndarray | None) -> tuple[float, float]:
-    """95 % interval of R2 = 1 - A / B by its influence function, A = mean residual^2 and B = variance of y."""
-    spread = (y - np.average(y, weights=weight)) ** 2
-    A, B = np.average(residual**2, weights=weight), np.average(spread, weights=weight)
+def r2(held: HeldOut) -> dict[str, float]:
+    """R2 = 1 - A / B, A the mean squared residual and B the variance of the target; interval by influence function."""
+    y, residual = held.target[:, 0], held.target[:, 0] - held.blend[:, 0]
+    spread = (y - np.average(y, weights=held.weight)) ** 2
+    A, B = np.average(residual**2, weights=held.weight), np.average(spread, weights=held.weight)
     if not B > 0:
-        return float("nan"), float("nan")
+        return dict.fromkeys(("value", "low", "high"), float("nan"))
     influence = 1 - A / B - (residual**2 - A) / B + A * (spread - B) / B**2
-    return mean_interval(influence, weight)[1:]
+    value, error = mean_and_error(influence, held.weight, held.groups)
+    return {"value": value, "low": value - REACH * error, "high": value + REACH * error}
 
 
-def calibration(p: np.ndarray, Y: np.ndarray, weight: np.ndarray | None) -> dict[str, Any]:
+def rmse(held: HeldOut) -> dict[str, float]:
+    """Root mean squared error, in the target's unit, with its interval."""
+    squared = (held.target[:, 0] - held.blend[:, 0]) ** 2
+    mean, error = mean_and_error(squared, held.weight, held.groups)
+    ends = (mean, max(mean - REACH * error, 0.0), mean + REACH * error)
+    return dict(zip(("value", "low", "high"), np.sqrt(ends).tolist()))
+
+
+def calibration(held: HeldOut) -> dict[str, Any]:
     """How often events of stated probability happen: of the second of two classes, or of the likeliest of many."""
+    p, Y = held.blend, held.target
     if Y.shape[1] == 2:
         stated, happened = p[:, 1], Y[:, 1]
     else:
         stated, happened = p.max(axis=1), (p.argmax(axis=1) == Y.argmax(axis=1)).astype(float)
-    w = np.ones(len(p)) if weight is None else weight
+    w = np.ones(len(p)) if held.weight is None else held.weight
     place = np.clip((stated * BINS).astype(int), 0, BINS - 1)
     members = [place == b for b in range(BINS) if w[place == b].sum() > 0]
-    bins = [_bin(stated[rows], happened[rows], w[rows] / w.sum()) for rows in members]
+    bins = [
+        share(happened[rows], w[rows], _of(held.groups, rows))
+        | {"stated": float(np.average(stated[rows], weights=w[rows])), "rows": int(rows.sum())}
+        | {"share": float(w[rows].sum() / w.sum())}
+        for rows in members
+    ]
     counts, edges = np.histogram(stated, bins=2 * BINS, range=(0, 1))
     return {
         "bins": bins,
-        "error": float(sum(b["share"] * abs(b["stated"] - b["happened"]) for b in bins)),
+        "error": float(sum(b["share"] * abs(b["stated"] - b["value"]) for b in bins)),
         "counts": counts.tolist(),
         "edges": edges.tolist(),
     }
 
 
-def _bin(stated: np.ndarray, happened: np.ndarray, weight: np.ndarray) -> dict[str, float]:
-    share = float(np.average(happened, weights=weight))
-    low, high = wilson(share, effective_rows(weight, len(weight)))
-    middle = float(np.average(stated, weights=weight))
-    return {
-        "stated": middle,
-        "happened": share,
-        "low": low,
-        "high": high,
-        "rows": len(stated),
-        "share": float(weight.sum()),
-    }
-
-
-def confusion(p: np.ndarray, Y: np.ndarray, classes: list[str]) -> dict[str, Any]:
+def confusion(held: HeldOut, classes: list[str]) -> dict[str, Any]:
     """Rows of each true class (first axis) given each class; of many classes, those with the most errors."""
     C = len(classes)
-    pairs = Y.argmax(axis=1) * C + p.argmax(axis=1)
+    pairs = held.target.argmax(axis=1) * C + held.blend.argmax(axis=1)
     counts = np.bincount(pairs, minlength=C * C).reshape(C, C)
     errors = counts.sum(axis=0) + counts.sum(axis=1) - 2 * np.diag(counts)
     shown = np.sort(np.argsort(-errors, kind="stable")[:MOST_CLASSES])
@@ -104,8 +97,9 @@ def confusion(p: np.ndarray, Y: np.ndarray, classes: list[str]) -> dict[str, Any
     }
 
 
-def residuals(f: np.ndarray, y: np.ndarray) -> dict[str, Any]:
-    """Predicted against true values (a sample of the rows), and the histogram of the errors; f and y (n,)."""
+def residuals(held: HeldOut) -> dict[str, Any]:
+    """Predicted against true values (a sample of the rows), and the histogram of the errors."""
+    f, y = held.blend[:, 0], held.target[:, 0]
     rows = np.sort(np.random.default_rng(0).permutation(len(y))[:MOST_POINTS])
     counts, edges = np.histogram(y - f, bins=min(24, max(4, len(y) // 10)))
     return {
@@ -114,81 +108,87 @@ def residuals(f: np.ndarray, y: np.ndarray) -> dict[str, Any]:
         "counts": counts.tolist(),
         "edges": edges.tolist(),
         "bias": float(np.mean(y - f)),
-        "rmse": float(np.sqrt(np.mean((y - f) ** 2))),
         "median": float(np.median(np.abs(y - f))),
     }
 
 
-def row_errors(p: np.ndarray, Y: np.ndarray) -> np.ndarray:
+def row_errors(held: HeldOut) -> np.ndarray:
     """1 where the class is wrong, else 0; for numbers the absolute error; (n,)."""
-    if Y.shape[1] == 1:
-        return np.abs(Y[:, 0] - p[:, 0])
-    return (p.argmax(axis=1) != Y.argmax(axis=1)).astype(float)
+    if held.target.shape[1] == 1:
+        return np.abs(held.target[:, 0] - held.blend[:, 0])
+    return (held.blend.argmax(axis=1) != held.target.argmax(axis=1)).astype(float)
 
 
-def doubt(V: np.ndarray, error: np.ndarray) -> dict[str, Any] | None:
-    """Error by tenths of the disagreement, and the error among the rows answered when the doubtful are left out.
+def uncertainty(held: HeldOut) -> dict[str, Any] | None:
+    """The error among the rows answered when the most uncertain are not, by each measure of uncertainty that varies.
 
-    `auc`: how often a row of the worse half (a wrong one, for classes) has the larger disagreement. None when
-    the specialists never disagree.
+    Measures are the disagreement of the specialists and, for classes, how far the top probability is from 1. None when
+    neither varies.
     """
-    if not np.ptp(V) > 0:
+    error = row_errors(held)
+    measures = {"disagreement": held.disagreement}
+    if held.target.shape[1] > 1:
+        measures["top_probability"] = 1 - held.blend.max(axis=1)
+    measures = {name: values for name, values in measures.items() if np.ptp(values) > 0}
+    if not measures:
         return None
-    tenth = np.argsort(np.argsort(V, kind="stable"), kind="stable") * BINS // len(V)
-    members = [tenth == b for b in range(BINS) if (tenth == b).any()]
-    bins = [
-        {"doubt": float(V[rows].mean()), "error": float(error[rows].mean()), "rows": int(rows.sum())}
-        for rows in members
-    ]
-    bad = error > np.median(error) if set(np.unique(error)) - {0.0, 1.0} else error > 0
-    curve = risk_coverage_curve(V, error)
-    grid = np.linspace(0.05, 1, 96)
-    at = np.minimum(np.searchsorted(curve.coverage, grid - 1e-12), len(curve.coverage) - 1)
+    running = np.cumsum(np.sort(error)) / np.arange(1, len(error) + 1)
+    at = np.clip(np.ceil(GRID * len(error) - 1e-9).astype(int) - 1, 0, len(error) - 1)
     return {
-        "bins": bins,
-        "auc": detector_auc(V, bad),
-        "coverage": curve.coverage[at].tolist(),
-        "risk": curve.risk[at].tolist(),
-        "best": _best_risk(error, grid).tolist(),
-        "area": curve.area,
-        "best_area": curve.best_area,
+        "measures": {name: _selective(values, error) for name, values in measures.items()},
+        "bins": _tenths(held.disagreement, error) if "disagreement" in measures else [],
+        "grid": GRID.tolist(),
+        "best": running[at].tolist(),
         "all": float(error.mean()),
     }
 
 
-def _best_risk(error: np.ndarray, grid: np.ndarray) -> np.ndarray:
-    """Mean error among the share `grid` of rows with the least error: what perfect doubt would give."""
-    running = np.cumsum(np.sort(error)) / np.arange(1, len(error) + 1)
-    return running[np.clip(np.ceil(grid * len(error)).astype(int) - 1, 0, len(error) - 1)]
+def _selective(values: np.ndarray, error: np.ndarray) -> dict[str, Any]:
+    """Risk against coverage; `auc`: how often a row of the worse half (a wrong one) has the larger uncertainty."""
+    bad = error > np.median(error) if set(np.unique(error)) - {0.0, 1.0} else error > 0
+    curve = risk_coverage_curve(values, error)
+    at = np.minimum(np.searchsorted(curve.coverage, GRID - 1e-12), len(curve.coverage) - 1)
+    return {
+        "auc": detector_auc(values, bad),
+        "coverage": curve.coverage[at].tolist(),
+        "risk": curve.risk[at].tolist(),
+        "area": curve.area,
+    }
 
 
-def coverage(p: np.ndarray, Y: np.ndarray, V: np.ndarray, fold: np.ndarray, weight: np.ndarray | None) -> list[dict]:
-    """Promised against kept: each fold is judged with intervals or sets calibrated on the other folds."""
-    judge: Callable = _interval_hits if Y.shape[1] == 1 else _set_hits
+def _tenths(values: np.ndarray, error: np.ndarray) -> list[dict[str, Any]]:
+    """Mean error in ten equal groups of rows by rising uncertainty."""
+    tenth = np.argsort(np.argsort(values, kind="stable"), kind="stable") * BINS // len(values)
+    members = [tenth == b for b in range(BINS) if (tenth == b).any()]
+    return [{"error": float(error[rows].mean()), "rows": int(rows.sum())} for rows in members]
+
+
+def coverage(held: HeldOut) -> list[dict[str, Any]]:
+    """Nominal against empirical: each fold is judged with intervals or sets calibrated on the other folds."""
+    judge: Callable = _interval_hits if held.target.shape[1] == 1 else _set_hits
     lines = []
-    for wanted in COVERAGES:
-        hit, size = np.zeros(len(p)), np.zeros(len(p))
-        for v in np.unique(fold):
-            held = fold == v
-            hit[held], size[held] = judge(p, Y, V, held, wanted, None if weight is None else weight[~held])
-        observed = float(np.average(hit, weights=weight))
-        low, high = wilson(observed, effective_rows(weight, len(p)))
-        mean_size = float(np.average(size, weights=weight))
-        line = {"wanted": wanted, "observed": observed, "low": low, "high": high}
-        lines.append({**line, "size": mean_size if np.isfinite(mean_size) else None})
+    for nominal in COVERAGES:
+        hit, size = np.zeros(len(held.fold)), np.zeros(len(held.fold))
+        for v in np.unique(held.fold):
+            rows = held.fold == v
+            hit[rows], size[rows] = judge(held, rows, nominal)
+        mean_size = float(np.average(size, weights=held.weight))
+        found = share(hit, held.weight, held.groups)
+        lines.append({"nominal": nominal, **found, "size": mean_size if np.isfinite(mean_size) else None})
     return lines
 
 
-def _interval_hits(p, Y, V, held, wanted, weight):
-    f, y, rest = p[:, 0], Y[:, 0], ~held
+def _interval_hits(held: HeldOut, rows: np.ndarray, nominal: float):
+    f, y, V, rest = held.blend[:, 0], held.target[:, 0], held.disagreement, ~rows
     scale = fit_scale(y[rest] - f[rest], V[rest])
-    quantile = calibrate_interval(f[rest], y[rest], scale(V[rest]), wanted, sample_weight=weight)
-    low, high = interval(f[held], scale(V[held]), quantile)
-    return (low <= y[held]) & (y[held] <= high), high - low
+    known = {"sample_weight": _of(held.weight, rest), "groups": _of(held.groups, rest)}
+    quantile = calibrate_interval(f[rest], y[rest], scale(V[rest]), nominal, **known)
+    low, high = interval(f[rows], scale(V[rows]), quantile)
+    return (low <= y[rows]) & (y[rows] <= high), high - low
 
 
-def _set_hits(p, Y, V, held, wanted, weight):
-    label = Y.argmax(axis=1)
-    quantile = calibrate_set(p[~held], label[~held], wanted, sample_weight=weight)
-    inside = predict_set(p[held], quantile)
-    return inside[np.arange(held.sum()), label[held]], inside.sum(axis=1)
+def _set_hits(held: HeldOut, rows: np.ndarray, nominal: float):
+    label, rest = held.target.argmax(axis=1), ~rows
+    known = {"sample_weight": _of(held.weight, rest), "groups": _of(held.groups, rest)}
+    inside = predict_set(held.blend[rows], calibrate_set(held.blend[rest], label[rest], nominal, **known))
+    return inside[np.arange(rows.sum()), label[rows]], inside.sum(axis=1)

@@ -13,6 +13,7 @@ from softlearning.report.svg import Bar, Plane, Point, Series, short
 Summary = dict[str, Any]
 MOST_BARS = 25
 MOST_COLUMNS = 15
+LITTLE = 0.02  # weight that a specialist without any might have got; with less it has no bar
 MOST_NAMES = 24  # of a heat map
 
 
@@ -45,26 +46,21 @@ def weights(summary: Summary, title: str, about: str) -> Markup:
     lines = [
         Bar(w["specialist"], w["weight"], w["low"], w["high"], f"{w['weight']:.3f}")
         for w in summary["weights"][:MOST_BARS]
+        if w["weight"] > 0 or (w["high"] or 0) > LITTLE
     ]
     return svg.bars(lines, title, about)
 
 
 def calibration(summary: Summary, title: str, about: str) -> Markup:
     points = [
-        Point(
-            b["stated"],
-            b["happened"],
-            b["low"],
-            b["high"],
-            f"stated {b['stated']:.2f}, true {b['happened']:.2f}, {b['rows']} rows",
-        )
+        Point(b["stated"], b["value"], b["low"], b["high"], f"stated {b['stated']:.2f}, true {b['value']:.2f}")
         for b in summary["calibration"]["bins"]
     ]
     plane = Plane((0, 1), (0, 1), "stated probability", "how often it was true", (True, True))
     return svg.against_diagonal(points, plane, title, about)
 
 
-def boldness(summary: Summary, title: str, about: str) -> Markup:
+def sharpness(summary: Summary, title: str, about: str) -> Markup:
     counts, edges = summary["calibration"]["counts"], summary["calibration"]["edges"]
     plane = Plane((0, 1), (0, max(counts) * 1.05), "stated probability", "rows", (True, False))
     return svg.columns(counts, edges, plane, title, about)
@@ -92,42 +88,40 @@ def histogram(summary: Summary, title: str, about: str) -> Markup:
     return svg.columns(r["counts"], r["edges"], plane, title, about)
 
 
-def doubt(summary: Summary, title: str, about: str) -> Markup:
-    errors = [b["error"] for b in summary["doubt"]["bins"]]
+def disagreement(summary: Summary, title: str, about: str) -> Markup:
+    errors = [b["error"] for b in summary["uncertainty"]["bins"]]
     edges = [k + 0.5 for k in range(len(errors) + 1)]
-    top = max(errors) * 1.05 or 1.0
     name = "share of wrong rows" if summary["classes"] else "mean absolute error"
-    plane = Plane(
-        (0.5, len(errors) + 0.5),
-        (0, top),
-        "tenth of the rows, by rising disagreement",
-        name,
-        (False, bool(summary["classes"])),
-    )
+    across = "tenth of the rows, by rising disagreement"
+    top = max(errors) * 1.05 or 1.0
+    plane = Plane((0.5, len(errors) + 0.5), (0, top), across, name, (False, bool(summary["classes"])))
     return svg.columns(errors, edges, plane, title, about)
 
 
 def risk_coverage(summary: Summary, title: str, about: str) -> Markup:
-    d = summary["doubt"]
-    grid = [0.05 + 0.01 * k for k in range(len(d["best"]))]
-    top = max(*d["risk"], *d["best"], d["all"]) * 1.05 or 1.0
+    u = summary["uncertainty"]
     series = [
-        Series("least disagreement first", d["coverage"], d["risk"], "line"),
-        Series("in random order", (0.05, 1), (d["all"], d["all"]), "reference"),
-        Series("perfect doubt, for comparison", grid, d["best"], "second"),
+        Series(f"surest first, by {words.MEASURES[key]}", m["coverage"], m["risk"], LINES[key])
+        for key, m in u["measures"].items()
     ]
+    top = max(u["all"], *u["best"], *(risk for s in series for risk in s.ys)) * 1.05 or 1.0
+    series.append(Series("in random order", (0.05, 1), (u["all"], u["all"]), "reference"))
+    series.append(Series("an oracle that knows the errors", u["grid"], u["best"], "faint"))
     name = "share of wrong rows among them" if summary["classes"] else "mean absolute error among them"
     plane = Plane((0, 1), (0, top), "share of rows answered", name, (True, bool(summary["classes"])))
     return svg.lines(series, plane, title, about)
 
 
+LINES = {"disagreement": "line", "top_probability": "second"}  # measure -> class of its line
+
+
 def coverage(summary: Summary, title: str, about: str) -> Markup:
     points = [
-        Point(c["wanted"], c["observed"], c["low"], c["high"], f"promised {c['wanted']:.2f}, kept {c['observed']:.3f}")
+        Point(c["nominal"], c["value"], c["low"], c["high"], f"nominal {c['nominal']:.2f}, empirical {c['value']:.3f}")
         for c in summary["coverage"]
     ]
     least = min(0.45, *(p.low for p in points))
-    plane = Plane((0.45, 1), (least, 1), "promised", "kept", (True, True))
+    plane = Plane((0.45, 1), (least, 1), "nominal coverage", "empirical coverage", (True, True))
     return svg.against_diagonal(points, plane, title, about)
 
 
@@ -161,13 +155,18 @@ FIGURES = {
     "families": ("Weight by family", families, words.families, _has("families")),
     "weights": ("Weight by specialist", weights, words.weights, _has("weights")),
     "calibration": ("Are the probabilities true?", calibration, words.calibration, _has("calibration")),
-    "boldness": ("How bold is it?", boldness, words.boldness, _has("calibration")),
+    "sharpness": ("How often is it sure?", sharpness, words.sharpness, _has("calibration")),
     "confusion": ("Which classes are confused?", confusion, words.confusion, _has("confusion")),
     "scatter": ("Predicted against true", scatter, words.scatter, _has("residuals")),
     "histogram": ("How large are the errors?", histogram, words.histogram, _has("residuals")),
-    "doubt": ("Does disagreement warn of errors?", doubt, words.doubt, _has("doubt")),
-    "risk_coverage": ("What leaving out doubtful rows gains", risk_coverage, words.risk_coverage, _has("doubt")),
-    "coverage": ("Are promises kept?", coverage, words.coverage, _has("coverage")),
+    "disagreement": (
+        "Does disagreement warn of errors?",
+        disagreement,
+        words.disagreement,
+        lambda summary: bool(summary["uncertainty"] and summary["uncertainty"]["bins"]),
+    ),
+    "risk_coverage": ("What abstaining gains", risk_coverage, words.answering_half, _has("uncertainty")),
+    "coverage": ("Is the nominal coverage reached?", coverage, words.coverage, _has("coverage")),
     "diversity": ("Do the specialists err together?", diversity, words.diversity, _has("diversity")),
     "importance": (
         "Which columns matter?",

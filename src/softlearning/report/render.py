@@ -17,7 +17,7 @@ MOST_DETAILS = 200  # columns of the table that are listed
 
 
 def report_model(model, path: str | Path, X=None, y=None, command: str | None = None) -> Path:
-    """Write the page of a fitted model; X and y, where given, add the importance of the columns."""
+    """Write the page of a fitted model; X and y, rows it has not seen, add the importance of the columns."""
     return write_page(summarise_model(model, X=X, y=y, command=command), path)
 
 

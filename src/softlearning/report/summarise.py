@@ -1,13 +1,12 @@
 """Everything a report says about a fitted model, as one dict of plain data: numbers first, the page later.
 
-All scores are honest: a row's prediction comes from specialists that never saw it, under weights learnt without its
-fold. Nothing is fitted here, and X and y are needed for the importance of the columns alone.
+All scores are of held-out rows: a row's prediction comes from specialists that never saw it, under weights learnt
+without its fold. Nothing is fitted here.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
@@ -17,10 +16,13 @@ from sklearn.utils.validation import check_is_fitted
 from softlearning.data.inputs import frame_or_array, is_frame
 from softlearning.data.schema import summary as table_summary
 from softlearning.data.versions import versions
-from softlearning.method.record import Record, score_of
+from softlearning.execution.threads import one_thread
+from softlearning.library import dummy_row
+from softlearning.method.record import Comparison, Record, score_of
 from softlearning.report import curves
 from softlearning.uncertainty.diversity import effective_opinions, effective_specialists, error_correlation
-from softlearning.weights import row_losses
+from softlearning.uncertainty.errors import mean_and_error
+from softlearning.weights import row_losses, solve_weights
 from softlearning.weights.reasons import Reason, bootstrap_weights, permutation_importance, why_these_weights
 
 SCORE_NAMES = {"classification": "accuracy", "regression": "R²"}
@@ -29,50 +31,51 @@ LOSS_NAMES = {
     ("classification", "log"): "log loss",
     ("regression", "squared"): "mean squared error",
 }
-DRAWS = 200  # bootstrap samples of the weights
-WORK = 4e9  # multiplications to spend on them
+DRAWS = 50  # bootstrap samples of the weights
+WORK = 1e9  # multiplications to spend on them
 SAMPLE = 300  # rows for the importance of columns
 PATIENCE = 15.0  # seconds for it
+SEEN = "the model was fitted on these rows; pass rows that it has not seen"
 
 
-def summarise_model(model, *, X=None, y=None, command: str | None = None) -> dict[str, Any]:
+def summarise_model(model, *, X=None, y=None, command: str | None = None, draws: int = DRAWS) -> dict[str, Any]:
     """Answer, comparisons, weights, curves, table, failures, times and versions of a fitted model.
 
     Parameters
     ----------
     model : SoftClassifier or SoftRegressor, fitted
-    X, y : rows like the training rows, for the importance of the columns; a sample of them is used
+    X, y : rows that the model has not seen, for the importance of the columns; a sample of them is used
     command : what was typed to make the model, shown at the end of the page
+    draws : bootstrap samples for the intervals of the weights, at most; 0 for none
     """
     check_is_fitted(model)
     record: Record = model.record_
     if record.crossed.oof is None:
         raise ValueError("this model was saved without its out-of-fold predictions, which a report is made from")
-    p, V, fold = honest_predictions(model)
-    Y, weight = record.held_out.target, record.held_out.weight
-    classes = [str(c) for c in getattr(model, "classes_", [])]
-    few = len(np.unique(fold)) < 2
-    summary = {
-        "task": record.training.task,
-        "kind": type(model).__name__,
-        "classes": classes,
-        "answer": answer(model, p, Y, weight),
-        "comparisons": comparisons(model, p),
-        "families": [{"family": str(f), "weight": float(w)} for f, w in model.family_weights_.items() if w > 0],
-        "weights": weight_lines(model),
-        "leaderboard": leaderboard_lines(model),
-        "certificate": certificate(model),
-        "calibration": curves.calibration(p, Y, weight) if classes else None,
-        "confusion": curves.confusion(p, Y, classes) if classes else None,
-        "residuals": None if classes else curves.residuals(p[:, 0], Y[:, 0]),
-        "doubt": curves.doubt(V, curves.row_errors(p, Y)) if len(record.support()) > 1 else None,
-        "coverage": [] if few else curves.coverage(p, Y, V, fold, weight),
-        "diversity": diversity(model),
-        "importance": None if X is None or y is None else importance(model, X, y),
-        "failures": failures(model),
-        "table": table_summary(record.training.schema),
-        "provenance": provenance(model, command),
-    }
+    held, classes = record.held_out, [str(c) for c in getattr(model, "classes_", [])]
+    with one_thread:
+        summary = {
+            "task": record.task,
+            "kind": type(model).__name__,
+            "target": record.training.target_name,
+            "classes": classes,
+            "answer": answer(record),
+            "comparisons": comparisons(record),
+            "families": [{"family": str(f), "weight": float(w)} for f, w in model.family_weights_.items() if w > 0],
+            "weights": weight_lines(record, draws),
+            "leaderboard": leaderboard_lines(model),
+            "certificate": certificate(record),
+            "calibration": curves.calibration(held) if classes else None,
+            "confusion": curves.confusion(held, classes) if classes else None,
+            "residuals": None if classes else curves.residuals(held),
+            "uncertainty": curves.uncertainty(held),
+            "coverage": curves.coverage(held) if len(np.unique(held.fold)) > 1 else [],
+            "diversity": diversity(record),
+            "importance": None if X is None or y is None else importance(model, X, y),
+            "failures": failures(record),
+            "table": table_summary(record.training.schema),
+            "provenance": provenance(model, command),
+        }
     return finite(summary)
 
 
@@ -85,120 +88,129 @@ def finite(value: Any) -> Any:
     return None if isinstance(value, float) and not np.isfinite(value) else value
 
 
-def honest_predictions(model) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Blend (n, C), disagreement (n,) and fold (n,) of the rows that some fold held out."""
-    record: Record = model.record_
-    held = record.held_out
-    return held.blend, held.disagreement, held.fold
+def tensor(record: Record) -> np.ndarray:
+    """(n, K, C) out-of-fold predictions of the held-out rows."""
+    return record.crossed.oof[record.crossed.predicted]
 
 
 # -- the answer -------------------------------------------------------------------------------------------------------
 
 
-def answer(model, p: np.ndarray, Y: np.ndarray, weight: np.ndarray | None) -> dict[str, Any]:
-    """How good the blend is on rows it has not seen, with a 95 % interval."""
-    task = model.record_.training.task
-    score = score_of(p, Y, weight)
-    if task == "classification":
-        low, high = curves.wilson(score, curves.effective_rows(weight, len(p)))
+def answer(record: Record) -> dict[str, Any]:
+    """How good the blend is on rows it has not seen, with a 95 % interval; regression also in the target's unit."""
+    held, schema = record.held_out, record.training.schema
+    if record.task == "classification":
+        score, rmse = curves.share(1 - curves.row_errors(held), held.weight, held.groups), None
     else:
-        low, high = curves.r2_interval(Y[:, 0] - p[:, 0], Y[:, 0], weight)
-    schema = model.record_.training.schema
+        score, rmse = curves.r2(held), curves.rmse(held)
     return {
-        "score_name": SCORE_NAMES[task],
-        "score": float(score),
-        "low": low,
-        "high": high,
-        "loss_name": LOSS_NAMES[task, model.record_.solution.loss],
-        "loss": float(np.average(losses(model, p), weights=weight)),
+        "score_name": SCORE_NAMES[record.task],
+        **score,
+        "rmse": rmse,
+        "loss_name": LOSS_NAMES[record.task, record.loss],
+        "loss": record.comparison.risk,
         "rows": schema.rows,
         "columns": schema.width,
-        "folds": len(model.folds_),
+        "folds": len(record.crossed.splits),
+        "groups": None if held.groups is None else len(np.unique(held.groups)),
+        "baseline_only": record.crossed.library.names == (dummy_row().name,),
     }
 
 
-def losses(model, p: np.ndarray) -> np.ndarray:
-    """The model's own loss of predictions p (n, C) in each out-of-fold row; (n,)."""
-    return row_losses(p[:, None, :], model.record_.held_out.target, np.ones(1), loss=model.record_.solution.loss)
+def comparisons(record: Record) -> dict[str, dict[str, Any]]:
+    """The blend against the oracle, against picking one specialist, equal weights and the trivial answer.
 
-
-def comparisons(model, p: np.ndarray) -> list[dict[str, Any]]:
-    """The blend against its best specialist, against picking one, equal weights and the trivial answer.
-
-    The best specialist is known in hindsight; the pick is made, like the weights, without the fold it is scored on.
+    Oracle and pick are single specialists of level 1. The oracle knows which is best on these very rows; the pick is
+    made, like the weights, without the fold it is scored on, and so never has less loss.
     """
-    record: Record = model.record_
-    P, Y, weight = record.of_rows(record.crossed.oof), record.held_out.target, record.held_out.weight
-    best = record.comparison.rival
-    trivial = np.broadcast_to(np.average(Y, axis=0, weights=weight), Y.shape)
-    rivals = {
-        "best": (f"best single specialist in hindsight ({best})", P[:, record.crossed.columns([best])[0]]),
-        "pick": (
-            "the specialist that looks best on the other folds",
-            record.held_out_under("best").blend,
-        ),
-        "uniform": ("all specialists with equal weights", P.mean(axis=1)),
-        "trivial": (f"always the same answer ({'class shares' if Y.shape[1] > 1 else 'the mean'})", trivial),
-    }
-    return [{"key": key, **_against(model, name, p, rival)} for key, (name, rival) in rivals.items()]
-
-
-def _against(model, name: str, p: np.ndarray, rival: np.ndarray) -> dict[str, Any]:
-    """Mean fall of the loss from rival to blend, paired by rows, with a 95 % interval and a word for it."""
-    record: Record = model.record_
-    Y, weight = record.held_out.target, record.held_out.weight
-    gain, low, high = curves.mean_interval(losses(model, rival) - losses(model, p), weight)
-    loss = float(np.average(losses(model, rival), weights=weight))
+    held, oracle = record.held_out, record.comparison
+    trivial = np.broadcast_to(np.average(held.target, axis=0, weights=held.weight), held.target.shape)
     return {
-        "name": name,
-        "score": float(score_of(rival, Y, weight)),
-        "loss": loss,
-        "gain": gain,
-        "low": low,
-        "high": high,
-        "share": gain / loss if loss > 0 else 0.0,
-        "verdict": "better" if low > 0 else "worse" if high < 0 else "no clear difference",
+        "oracle": _against(record, oracle, record.column(oracle.rival)),
+        "pick": _compared(record, "", picked(record)),
+        "uniform": _compared(record, "", tensor(record).mean(axis=1)),
+        "trivial": _compared(record, "", trivial),
+    }
+
+
+def picked(record: Record) -> np.ndarray:
+    """(n, C) held-out predictions of the single specialist with the least loss on the other folds."""
+    held, names = record.held_out, record.crossed.library.level(1).names
+    losses = np.column_stack([record.losses(record.column(name)) for name in names])
+    weighted = losses if held.weight is None else losses * held.weight[:, None]
+    best = np.empty_like(held.blend)
+    for v in np.unique(held.fold):
+        rows = held.fold == v
+        rest = ~rows if (~rows).any() else rows
+        best[rows] = record.column(names[int(weighted[rest].sum(axis=0).argmin())])[rows]
+    return best
+
+
+def _compared(record: Record, name: str, rival: np.ndarray) -> dict[str, Any]:
+    """Mean fall of the loss from rival to blend, paired by rows, groups counted as one."""
+    held, losses = record.held_out, record.losses(rival)
+    gain, error = mean_and_error(losses - record.losses(held.blend), held.weight, held.groups)
+    risk = float(np.average(losses, weights=held.weight))
+    return _against(record, Comparison(name, record.comparison.risk, risk, gain, error), rival)
+
+
+def _against(record: Record, c: Comparison, rival: np.ndarray) -> dict[str, Any]:
+    return {
+        "rival": c.rival,
+        "score": score_of(rival, record.held_out.target, record.held_out.weight),
+        "loss": c.rival_risk,
+        "gain": c.gain,
+        "error": c.error,
+        "low": c.gain - 2 * c.error,
+        "high": c.gain + 2 * c.error,
+        "share": c.gain / c.rival_risk if c.rival_risk > 0 else 0.0,
+        "better": c.better,
+        "worse": c.worse,
     }
 
 
 # -- the weights ------------------------------------------------------------------------------------------------------
 
 
-def weight_lines(model) -> list[dict[str, Any]]:
-    """Every specialist that finished: weight, bootstrap interval and the reason for the weight; heaviest first."""
-    record: Record = model.record_
-    names, alpha = record.crossed.library.names, record.solution.weights
-    P, Y, weight = record.of_rows(record.crossed.oof), record.held_out.target, record.held_out.weight
-    family = {s.name: s.family for s in record.crossed.library}
-    drawn = bootstrap_weights(
-        P,
-        Y,
-        rule=model.record_.rule,
-        loss=model.record_.solution.loss,
-        sample_weight=weight,
-        folds=record.held_out.fold,
-        draws=_draws(model, P),
-    )
-    place = {name: k for k, name in enumerate(names)}
+def weight_lines(record: Record, draws: int) -> list[dict[str, Any]]:
+    """Every specialist that finished: weight, also through stackers, bootstrap interval and reason; heaviest first."""
+    library, alpha, held = record.crossed.library, record.solution.weights, record.held_out
+    P = tensor(record)
+    family = {s.name: s.family for s in library}
+    effective = dict(zip(library.names, record.handed_down(alpha).tolist()))
+    spans = intervals(record, P, draws)
     return [
         {
             "specialist": reason.specialist,
             "family": family[reason.specialist],
             "weight": reason.weight,
-            "low": float(drawn.low[place[reason.specialist]]),
-            "high": float(drawn.high[place[reason.specialist]]),
-            "share": float(drawn.share_positive[place[reason.specialist]]),
+            "effective": effective[reason.specialist],
+            "low": spans[reason.specialist][0],
+            "high": spans[reason.specialist][1],
             "reason": in_words(reason),
         }
-        for reason in why_these_weights(names, P, Y, alpha, sample_weight=weight)
+        for reason in why_these_weights(library.names, P, held.target, alpha, sample_weight=held.weight)
     ]
 
 
-def _draws(model, P: np.ndarray) -> int:
-    """As many bootstrap samples as a few seconds allow; rules without a Gram matrix cost far more each."""
-    n, K, C = P.shape
-    quick = model.record_.rule == "simplex" and model.record_.solution.loss == "squared"
-    return int(np.clip(WORK / (n * K * K * C * (1 if quick else 50)), 20, DRAWS))
+def intervals(record: Record, P: np.ndarray, draws: int) -> dict[str, tuple[float | None, float | None]]:
+    """Bootstrap interval of each weight, from as many samples as a few seconds allow."""
+    names, held = record.crossed.library.names, record.held_out
+    if not draws:
+        return dict.fromkeys(names, (None, None))
+    quick = record.rule == "simplex" and record.loss == "squared"
+    affordable = WORK / (P.size * P.shape[1] * (1 if quick else 20))
+    drawn = bootstrap_weights(
+        P,
+        held.target,
+        rule=record.rule,
+        loss=record.loss,
+        sample_weight=held.weight,
+        groups=held.groups,
+        folds=held.fold,
+        draws=int(np.clip(affordable, min(20, draws), draws)),
+    )
+    return {name: (float(low), float(high)) for name, low, high in zip(names, drawn.low, drawn.high)}
 
 
 def in_words(reason: Reason) -> str:
@@ -214,26 +226,34 @@ def in_words(reason: Reason) -> str:
 
 
 def leaderboard_lines(model) -> list[dict[str, Any]]:
-    return [{str(k): v for k, v in line.items()} for line in model.leaderboard_.to_dict("records")]
+    """The specialists that finished; `failures` has the others."""
+    lines = model.leaderboard_.to_dict("records")
+    return [{str(k): v for k, v in x.items()} for x in lines if x["specialist"] in model.record_.crossed.library]
 
 
-def certificate(model) -> dict[str, Any]:
-    solution = model.record_.solution
+def certificate(record: Record) -> dict[str, Any]:
+    """What is proved of the weights, what of the exact optimum, and the share of weight that lies between the two."""
+    solution, held = record.solution, record.held_out
+    exact = solution
+    if solution.rule != "simplex":
+        P = tensor(record)
+        exact = solve_weights(P, held.target, loss=solution.loss, sample_weight=held.weight)
     return {
         "rule": solution.rule,
-        "loss": solution.loss,
         "objective": float(solution.objective),
         "gap": float(solution.gap),
         "unique": bool(solution.unique),
+        "exact_objective": float(exact.objective),
+        "exact_gap": float(exact.gap),
+        "moved": float(np.abs(solution.weights - exact.weights).sum() / 2),
         "effective": effective_specialists(solution.weights),
     }
 
 
-def diversity(model) -> dict[str, Any]:
+def diversity(record: Record) -> dict[str, Any]:
     """Correlation of the errors of the specialists that finished, heaviest first."""
-    record: Record = model.record_
     order = np.argsort(-record.solution.weights, kind="stable")
-    correlation = error_correlation(record.of_rows(record.crossed.oof)[:, order], record.held_out.target)
+    correlation = error_correlation(tensor(record)[:, order], record.held_out.target)
     names = [record.crossed.library.names[k] for k in order]
     return {"names": names, "correlation": correlation.tolist(), "opinions": effective_opinions(correlation)}
 
@@ -242,48 +262,51 @@ def diversity(model) -> dict[str, Any]:
 
 
 def importance(model, X, y) -> dict[str, Any]:
-    """Rise of the loss when a column is shuffled, on a sample of the given rows; largest first.
+    """Rise of the model's loss when a column is shuffled, on a sample of rows it has not seen; largest first.
 
-    Tables too wide for the time there is get the reason instead of numbers.
+    Training rows, which models remember, and tables too wide for the time there is get the reason instead of numbers.
     """
-    X = frame_or_array(X) if is_frame(X) else X
-    rows = np.sort(np.random.default_rng(0).permutation(X.shape[0])[:SAMPLE])
-    X = X.iloc[rows] if hasattr(X, "iloc") else X[rows]
-    codes = model._encode_again(np.asarray(y)[rows])
-    predict, target = _predictor(model, codes)
+    record: Record = model.record_
+    X, y = frame_or_array(X) if is_frame(X) else X, np.asarray(y)
+    target = (y[:, None] == model.classes_).astype(float) if record.task == "classification" else y[:, None]
+    if np.array_equal(target, record.training.target):
+        return {"columns": [], "rows": len(y), "why": SEEN}
+    rows = np.sort(np.random.default_rng(0).permutation(len(y))[:SAMPLE])
+    X, target = X.iloc[rows] if hasattr(X, "iloc") else X[rows], target[rows]
+    predict = getattr(model, "predict_proba", model.predict)
     start = time.perf_counter()
     predict(X)
     seconds = max(time.perf_counter() - start, 1e-6)
     repeats = int(min(5, PATIENCE / (seconds * X.shape[1])))
     if repeats < 1:
         return {"columns": [], "rows": len(rows), "why": f"{X.shape[1]} columns would take too long"}
-    found = permutation_importance(predict, X, target, repeats=repeats)
+
+    def loss(target: np.ndarray, prediction: np.ndarray) -> float:
+        P = prediction.reshape(len(target), 1, -1)
+        return float(row_losses(P, target, np.ones(1), loss=record.loss).mean())
+
+    found = permutation_importance(predict, X, target, loss=loss, repeats=repeats)
     names = list(getattr(X, "columns", [f"x{j}" for j in range(X.shape[1])]))
     order = np.argsort(-found.mean, kind="stable")
     lines = [{"column": str(names[j]), "mean": float(found.mean[j]), "std": float(found.std[j])} for j in order]
-    return {"columns": lines, "rows": len(rows), "base": found.base_loss, "why": ""}
-
-
-def _predictor(model, codes: np.ndarray) -> tuple[Callable, np.ndarray]:
-    """The function whose squared error is watched, and its target."""
-    if model.record_.training.task == "classification":
-        return model.predict_proba, np.eye(len(model.classes_))[codes]
-    return model.predict, codes
+    return {"columns": lines, "rows": len(rows), "why": ""}
 
 
 # -- what happened ----------------------------------------------------------------------------------------------------
 
 
-def failures(model) -> list[dict[str, Any]]:
-    """What failed and what was left out, each with its reason in one line."""
-    crossed = model.record_.crossed
-    lines = [(f.specialist, _where(f.fold), first_line(f.error), float(f.seconds)) for f in crossed.failures]
-    lines += [(name, "left out", why, 0.0) for name, why in crossed.skipped.items()]
-    return [dict(zip(("specialist", "where", "why", "seconds"), line)) for line in lines]
+def failures(record: Record) -> list[dict[str, Any]]:
+    """What failed and what was skipped, once per specialist, with the first reason in one line."""
+    found: dict[str, dict[str, Any]] = {}
+    for f in record.crossed.failures:
+        line = {"specialist": f.specialist, "what": FAILED.get(f.kind, "failed"), "why": first_line(f.error)}
+        found.setdefault(f.specialist, line | {"seconds": float(f.seconds)})
+    for name, why in record.crossed.skipped.items():
+        found.setdefault(name, {"specialist": name, "what": "skipped", "why": why, "seconds": 0.0})
+    return list(found.values())
 
 
-def _where(fold: int | str) -> str:
-    return "refit" if fold == "refit" else f"fold {fold}"
+FAILED = {"timeout": "out of time", "memory": "out of memory", "crash": "crashed"}  # kind of failure -> its word
 
 
 def first_line(text: str) -> str:
@@ -292,12 +315,11 @@ def first_line(text: str) -> str:
 
 def provenance(model, command: str | None) -> dict[str, Any]:
     """Versions, settings, seconds and the moment: what is needed to make the model again."""
-    settings = model.get_params(deep=False)
     seconds = model.record_.crossed.seconds
     return {
         "command": command or "",
         "created": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
-        "settings": {name: _short(value) for name, value in settings.items()},
+        "settings": {name: _short(value) for name, value in model.get_params(deep=False).items()},
         "versions": versions(),
         "fit_seconds": float(sum(fit for fit, _ in seconds.values())),
         "predict_seconds": float(sum(predict for _, predict in seconds.values())),

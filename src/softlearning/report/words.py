@@ -1,4 +1,4 @@
-"""What the figures show, in sentences made from their numbers."""
+"""What the numbers of a summary say, in sentences; the page and the command share them."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 from softlearning.report.svg import clean, short
 
 Summary = dict[str, Any]
+MEASURES = {"disagreement": "disagreement", "top_probability": "top probability"}
 
 
 def name(text: str) -> str:
@@ -25,50 +26,99 @@ def score(value: float | None, summary: Summary) -> str:
     return percent(value) if summary["classes"] else f"{value:.3f}".replace("-", "−")
 
 
+def title(summary: Summary) -> str:
+    """What the page is about."""
+    a = summary["answer"]
+    target = clean(summary["target"], 60) or summary["kind"]
+    return f"{target}: {a['score_name']} {score(a['value'], summary)}"
+
+
 def headline(summary: Summary) -> str:
-    a, trivial = summary["answer"], summary["comparisons"][-1]
+    a = summary["answer"]
     interval = f"95 % interval {score(a['low'], summary)} to {score(a['high'], summary)}"
+    target = f" of {name(summary['target'])}" if summary["target"] else ""
     if summary["classes"]:
         return (
-            f"On rows it has not seen, the blend names the right one of {len(summary['classes'])} classes in "
-            f"{percent(a['score'])} of cases ({interval}); always naming the commonest class would be right in "
-            f"{percent(trivial['score'])}."
+            f"On rows it has not seen, the blend names the right one of {len(summary['classes'])} classes{target} in "
+            f"{percent(a['value'])} of cases ({interval}); always naming the commonest class would be right in "
+            f"{percent(summary['comparisons']['trivial']['score'])}."
         )
-    if a["score"] is None:
+    if a["value"] is None:
         return "The target never varies, so there is nothing to explain."
     return (
-        f"On rows it has not seen, the blend explains {percent(a['score'])} of the variance of the target "
-        f"(R² {score(a['score'], summary)}, {interval})."
+        f"On rows it has not seen, the blend is off by {short(a['rmse']['value'])} (root mean squared error, 95 % "
+        f"interval {short(a['rmse']['low'])} to {short(a['rmse']['high'])}) and explains {percent(a['value'])} of the "
+        f"variance{target or ' of the target'} ({interval})."
     )
+
+
+def useless(summary: Summary) -> str:
+    """Why the model is of no use; empty where it is of some."""
+    a, trivial = summary["answer"], summary["comparisons"]["trivial"]
+    if a["baseline_only"]:
+        return "Only the baseline finished: the model gives the same answer for every row."
+    if a["value"] is None:
+        return "The target never varies: there is nothing to learn."
+    if summary["classes"] and a["value"] <= trivial["score"] and not trivial["better"]:
+        return "The model is no better than always naming the commonest class: the columns tell nothing of the target."
+    if not summary["classes"] and a["value"] <= 0:
+        return "The model is no better than always predicting the mean: the columns tell nothing of the target."
+    return ""
+
+
+def rival(key: str, line: dict[str, Any]) -> str:
+    """What a row of the comparisons is, in few words."""
+    return RIVALS[key] + (f": {line['rival']}" if line["rival"] else "")
+
+
+RIVALS = {
+    "oracle": "oracle",
+    "pick": "best on the other folds",
+    "uniform": "equal weights",
+    "trivial": "always the same answer",
+}  # key of a comparison -> its name
+
+
+def verdict(line: dict[str, Any]) -> str:
+    return "better" if line["better"] else "worse" if line["worse"] else "no clear difference"
 
 
 def against_best(summary: Summary) -> str:
     """Whether blending was worth it, said plainly also when it was not."""
-    best = summary["comparisons"][0]
-    rival = best["name"].removeprefix("best single specialist in hindsight (").removesuffix(")")
+    best = summary["comparisons"]["oracle"]
     size = f"{percent(abs(best['share']))} {'lower' if best['gain'] >= 0 else 'higher'} loss"
-    if best["verdict"] == "better":
-        return (
-            f"Blending pays: {size} than {rival}, the best single specialist in hindsight, more than chance explains."
-        )
-    if best["verdict"] == "worse":
-        return f"Blending does not pay here: {size} than {rival} alone. Consider that specialist by itself."
-    return f"No clear difference from {rival}, the best single specialist in hindsight: {size}, within chance."
+    if best["better"]:
+        return f"Blending pays: {size} than {best['rival']}, its best single specialist, more than chance explains."
+    if best["worse"]:
+        return f"Blending does not pay here: {size} than {best['rival']} alone. Consider that specialist by itself."
+    return f"No clear difference from {best['rival']}, its best single specialist: {size}, within chance."
 
 
 def certainty(summary: Summary) -> str:
-    c, unique = summary["certificate"], ""
-    if c["gap"] <= 1e-6 * max(abs(c["objective"]), 1e-300):
-        proof = "The weights are proved optimal: no other weights have a lower cross-validated loss"
-        unique = "; they are the only optimum" if c["unique"] else "; other weights may do as well"
-    elif c["rule"] == "guarded":
-        proof = (
-            f"The weights stand back from the optimum (by at most {short(c['gap'])} of cross-validated loss), because "
-            "held-out folds say that the optimum overfits"
-        )
+    """What was proved of the weights, and what the rule did then."""
+    c = summary["certificate"]
+    small = c["exact_gap"] <= 1e-6 * max(abs(c["exact_objective"]), 1e-300)
+    gap = "to within rounding" if small else f"to within {short(c['exact_gap'])}"
+    if c["rule"] == "simplex":
+        proof = f"No other weights have a lower cross-validated loss (proved {gap})"
+        proof += "; they are the only optimum" if c["unique"] else "; other weights may do as well"
     else:
-        proof = f"Other weights could lower the cross-validated loss by at most {short(c['gap'])}"
-    return f"{proof}{unique}. They amount to {c['effective']:.1f} equally weighted specialists."
+        found = f"The exact optimum has a cross-validated loss of {short(c['exact_objective'])} (proved {gap})"
+        proof = f"{found}; {_departure(c)}"
+    return f"{proof}. The weights amount to {c['effective']:.1f} equally weighted specialists."
+
+
+def _departure(c: dict[str, Any]) -> str:
+    """How the weights of a rule differ from the exact optimum."""
+    if c["moved"] < 0.005:
+        return "the weights are that optimum"
+    moved, there = percent(c["moved"], 0), f"where the loss on these rows is {short(c['objective'])}"
+    if c["rule"] == "guarded":
+        return (
+            f"the guard moved {moved} of the weight from it towards safer shares, {there}, because weights "
+            "learnt from few rows follow their noise"
+        )
+    return f"the rule {name(c['rule'])} puts {moved} of the weight elsewhere, {there}"
 
 
 def families(summary: Summary) -> str:
@@ -77,15 +127,13 @@ def families(summary: Summary) -> str:
 
 
 def weights(summary: Summary) -> str:
+    if any(w["low"] is None for w in summary["weights"]):
+        return "Bars are the weights."
     sure = [w for w in summary["weights"] if w["low"] > 0]
+    named = f" ({', '.join(w['specialist'] for w in sure[:4])})" if sure else ": which ones carry it depends on chance"
     return (
         "Bars are the weights, lines their 95 % intervals when the rows are drawn again. "
-        f"{len(sure)} of {len(summary['weights'])} specialists keep some weight nearly always"
-        + (
-            f" ({', '.join(w['specialist'] for w in sure[:4])})."
-            if sure
-            else ": which ones carry it depends on chance."
-        )
+        f"{len(sure)} of {len(summary['weights'])} specialists keep some weight nearly always{named}."
     )
 
 
@@ -101,7 +149,7 @@ def calibration(summary: Summary) -> str:
     )
 
 
-def boldness(summary: Summary) -> str:
+def sharpness(summary: Summary) -> str:
     counts = summary["calibration"]["counts"]
     sure = (sum(counts[-2:]) + (sum(counts[:2]) if len(summary["classes"]) == 2 else 0)) / max(sum(counts), 1)
     return (
@@ -112,9 +160,8 @@ def boldness(summary: Summary) -> str:
 
 def confusion(summary: Summary) -> str:
     c = summary["confusion"]
-    some = (
-        f" The {len(c['classes'])} classes with most errors are shown." if len(c["classes"]) < c["all_classes"] else ""
-    )
+    part = len(c["classes"]) < c["all_classes"]
+    some = f" The {len(c['classes'])} classes with most errors are shown." if part else ""
     return (
         f"Rows are the true classes, columns the answers, numbers count rows: {c['wrong']:,} of {c['rows']:,} rows lie "
         f"off the diagonal and are wrong.{some}"
@@ -122,56 +169,60 @@ def confusion(summary: Summary) -> str:
 
 
 def scatter(summary: Summary) -> str:
-    r = summary["residuals"]
     return (
-        f"Each dot is a row: predicted against true value; on the dashed line the prediction is exact. "
-        f"Half of the predictions are off by less than {short(r['median'])}."
+        "Each dot is a row: predicted against true value; on the dashed line the prediction is exact. "
+        f"Half of the predictions are off by less than {short(summary['residuals']['median'])}."
     )
 
 
 def histogram(summary: Summary) -> str:
-    r = summary["residuals"]
     return (
-        f"How many rows have which error (true minus predicted). Their typical size is {short(r['rmse'])} (root mean "
-        f"square); the average, {short(r['bias'])}, would be far from zero if predictions were too low or too high."
+        "How many rows have which error (true minus predicted). The average, "
+        f"{short(summary['residuals']['bias'])}, would be far from zero if predictions were too low or too high."
     )
 
 
-def doubt(summary: Summary) -> str:
-    first, last = summary["doubt"]["bins"][0]["error"], summary["doubt"]["bins"][-1]["error"]
+def disagreement(summary: Summary) -> str:
+    first, last = (summary["uncertainty"]["bins"][end]["error"] for end in (0, -1))
     if summary["classes"]:
         ends = f"{percent(first)} are wrong, in the last {percent(last)}"
     else:
         ends = f"the mean absolute error is {short(first)}, in the last {short(last)}"
-    verdict = (
-        "so disagreement warns of errors"
-        if last > 1.5 * first + 1e-12
-        else "so disagreement says little about errors here"
-    )
-    return f"Rows in ten equal groups by how much the specialists disagree: in the first {ends}, {verdict}."
+    warns = last > 1.5 * first + 1e-12
+    meaning = "so disagreement warns of errors" if warns else "so disagreement says little about errors here"
+    return f"Rows in ten equal groups by how much the specialists disagree: in the first {ends}, {meaning}."
 
 
-def risk_coverage(summary: Summary) -> str:
-    d = summary["doubt"]
-    half = min(range(len(d["coverage"])), key=lambda i: abs(d["coverage"][i] - 0.5))
+def answering_half(summary: Summary) -> str:
+    """Error of the surest half of the rows against all, by each measure of uncertainty."""
+    u = summary["uncertainty"]
     show, what = (percent, "an error rate") if summary["classes"] else (short, "a mean absolute error")
-    return (
-        f"Answering only the {percent(d['coverage'][half], 0)} of rows with the least disagreement gives {what} of "
-        f"{show(d['risk'][half])} instead of {show(d['all'])} on all rows."
-    )
+    parts = [f"{show(_at_half(m))} by {MEASURES[key]}" for key, m in u["measures"].items()]
+    return f"Answering the surest half of the rows gives {what} of {' and '.join(parts)}; all rows, {show(u['all'])}."
+
+
+def _at_half(measure: dict[str, Any]) -> float:
+    half = min(range(len(measure["coverage"])), key=lambda i: abs(measure["coverage"][i] - 0.5))
+    return measure["risk"][half]
+
+
+def at_ninety(summary: Summary) -> dict[str, Any] | None:
+    """The line of the coverages that is nearest to 90 %."""
+    return min(summary["coverage"], key=lambda c: abs(c["nominal"] - 0.9), default=None)
 
 
 def coverage(summary: Summary) -> str:
-    line = min(summary["coverage"], key=lambda c: abs(c["wanted"] - 0.9))
-    what = "sets of classes" if summary["classes"] else "intervals"
-    size = ""
+    line = at_ninety(summary)
+    assert line is not None
+    what, size = "sets of classes" if summary["classes"] else "intervals", "; too few rows for a finite width"
     if line["size"] is not None:
-        size = f", with {line['size']:.2f} classes a set" if summary["classes"] else f", {short(line['size'])} wide"
-    more = summary["classes"] and line["low"] > line["wanted"]
+        per = f"{line['size']:.2f} classes per set" if summary["classes"] else f"{short(line['size'])} wide"
+        size = f", {per} on average"
+    over = summary["classes"] and line["low"] > line["nominal"]
     return (
-        f"{what.capitalize()} that promise to hold the truth in {percent(line['wanted'], 0)} of cases held it in "
-        f"{percent(line['observed'])} on average{size}. On the dashed line promise and truth agree."
-        + (" More is kept than promised, because a set always holds the likeliest class." if more else "")
+        f"{what.capitalize()} of nominal coverage {percent(line['nominal'], 0)} held the truth in "
+        f"{percent(line['value'])} of held-out rows{size}."
+        + (" Coverage exceeds the nominal one because a set always holds the likeliest class." if over else "")
     )
 
 
@@ -179,7 +230,7 @@ def diversity(summary: Summary) -> str:
     d = summary["diversity"]
     return (
         "Correlation of the specialists' errors: pairs with strong blue err together, pale ones independently, orange "
-        f"ones the other way. The {len(d['names'])} specialists amount to {d['opinions']:.1f} independent opinions."
+        f"ones the other way. The {len(d['names'])} specialists amount to {d['opinions']:.1f} independent ones."
     )
 
 
@@ -188,14 +239,14 @@ def importance(summary: Summary) -> str:
     if not i["columns"]:
         return f"Not computed: {i['why']}."
     return (
-        f"How much the squared error of the blend rises when a column is shuffled, on {i['rows']} training rows: "
-        f"{name(i['columns'][0]['column'])} matters most. Columns that repeat each other share their importance, so a "
-        "short bar does not prove a column useless."
+        f"How much the {summary['answer']['loss_name']} of the blend rises when a column is shuffled, on {i['rows']} "
+        f"rows that were given as rows the model has not seen: {name(i['columns'][0]['column'])} matters most. Columns "
+        "that repeat each other share their importance, so a short bar does not prove a column useless."
     )
 
 
 def table(summary: Summary) -> str:
     t = summary["table"]
-    gaps = f", {t['missing']:,} cells are empty" if t["missing"] else ", no cell is empty"
-    dropped = f"; {len(t['dropped'])} of the columns were left out" if t["dropped"] else ""
-    return f"{t['rows']:,} rows and {t['columns']:,} columns{gaps}{dropped}."
+    missing = f"{t['missing']:,} values are missing" if t["missing"] else "no value is missing"
+    dropped = f"; {len(t['dropped'])} of the columns were dropped" if t["dropped"] else ""
+    return f"{t['rows']:,} rows and {t['columns']:,} columns, {missing}{dropped}."
