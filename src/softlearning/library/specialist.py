@@ -116,7 +116,8 @@ class Specialist:
         if not self.prior > 0:
             raise ValueError(f"the prior of {self.name!r} is {self.prior!r}; give a positive number")
         if not isinstance(self.cost, Cost):
-            object.__setattr__(self, "cost", Cost(float(self.cost)))
+            parts = self.cost if isinstance(self.cost, tuple) else (self.cost,)  # a saved model has a plain tuple
+            object.__setattr__(self, "cost", Cost(*map(float, parts)))
 
     def __repr__(self) -> str:
         return f"Specialist({self.name!r}, {self.family!r})"
