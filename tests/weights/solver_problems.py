@@ -116,3 +116,74 @@ def log_gap(P, Y, weight, alpha):
     likelihood = np.clip((P * Y[:, None]).sum(axis=2), 1e-15, 1)
     blend = likelihood @ alpha
     return min((share @ (likelihood / blend[:, None])).max() - 1, -share @ np.log(blend))
+
+
+ERROR_KINDS = (
+    "plain",
+    "duplicates",
+    "near_duplicates",
+    "collinear",
+    "zero_predictions",
+    "perfect_specialist",
+    "fewer_rows_than_specialists",
+    "best_is_a_corner",
+    "zero_sample_weights",
+    "whole_numbers",
+    "heavy_tails",
+)
+
+
+def error_problem(seed, kind, K):
+    """predictions (n, K, C), target (n, C) and sample weights for losses of the error; unit between 1e-6 and 1e6."""
+    rng = np.random.default_rng([seed, K, 2])
+    if kind in SQUARED_KINDS:
+        P, y, weight = squared_problem(seed, kind, K)
+        largest = np.abs(P - y[:, None]).max() or 1.0
+        scale = 10 ** rng.uniform(-6, 6) / largest
+        return P * scale, y * scale, weight
+    n, C = int(rng.integers(K + 1, 3 * K + 40)), int(rng.choice([1, 1, 2]))
+    y = rng.normal(size=(n, C)) * 3
+    E = rng.normal(size=(n, K, C)) if kind == "whole_numbers" else rng.standard_t(1.5, size=(n, K, C))
+    P = y[:, None] + E + rng.normal(size=(n, 1, C))
+    return (np.round(P), np.round(y), None) if kind == "whole_numbers" else (P, y, None)
+
+
+COUNT_KINDS = (
+    "plain",
+    "mostly_zeros",
+    "duplicates",
+    "near_duplicates",
+    "perfect_specialist",
+    "fewer_rows_than_specialists",
+    "large_counts",
+    "negative_predictions",
+    "zero_sample_weights",
+)
+
+
+def count_problem(seed, kind, K, power=1.0):
+    """Positive predictions (n, K, 1) around a mean, and counts (power 1) or compound Poisson amounts with that mean."""
+    rng = np.random.default_rng([seed, K, 3])
+    n = max(2, K // 3) if kind == "fewer_rows_than_specialists" else int(rng.integers(K + 5, 3 * K + 60))
+    level = {"mostly_zeros": -2.0, "large_counts": 5.0}.get(kind, 1.0)
+    mean = np.exp(level + 0.7 * rng.normal(size=n))
+    y = rng.poisson(mean).astype(float) if power == 1 else compound_poisson(rng, mean, power)
+    noise = rng.normal(size=(n, K)) * rng.uniform(0.1, 0.8, K) + rng.normal(size=K) * 0.3
+    P = mean[:, None] * np.exp(noise)
+    if kind in ("duplicates", "near_duplicates"):
+        P = P[:, rng.integers(0, max(1, K // 2), K)]
+    if kind == "near_duplicates":
+        P = P * (1 + 1e-15 * rng.integers(-4, 5, size=P.shape))
+    if kind == "perfect_specialist":
+        P[:, rng.integers(K)] = np.maximum(y, 1e-3)
+    if kind == "negative_predictions":
+        P[rng.random(P.shape) < 0.1] = -0.5
+    return P[:, :, None], y[:, None], some_weights(rng, n) if kind == "zero_sample_weights" else None
+
+
+def compound_poisson(rng, mean, power, dispersion=1.0):
+    """Sums of a Poisson number of gamma amounts: the Tweedie distribution of this mean and power."""
+    rate = mean ** (2 - power) / (dispersion * (2 - power))
+    shape, scale = (2 - power) / (power - 1), dispersion * (power - 1) * mean ** (power - 1)
+    number = rng.poisson(rate)
+    return np.where(number > 0, rng.gamma(np.maximum(number, 1) * shape, scale), 0.0)

@@ -4,17 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from softlearning.weights.evidence import mean_and_error
 
-def mean_and_error(values: np.ndarray, weight: np.ndarray | None = None, groups: np.ndarray | None = None):
-    """Weighted mean of values (n,) and its standard error; rows of a group count as one."""
-    share = np.full(len(values), 1 / len(values)) if weight is None else weight / weight.sum()
-    mean = float(share @ values)
-    parts = share * (values - mean)
-    if groups is not None:
-        _, member = np.unique(groups, return_inverse=True)
-        parts = np.bincount(member, weights=parts)
-    m = max(len(parts), 2)
-    return mean, float(np.sqrt(m / (m - 1) * (parts**2).sum()))
+__all__ = ["mean_and_error", "wilson_interval"]
 
 
 def wilson_interval(share: float, error: float, units: float, reach: float = 1.959964) -> tuple[float, float]:

@@ -25,7 +25,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from softlearning.weights.losses import LOSSES, certify, checked, is_unique, row_losses
+from softlearning.weights.certificates import certify, is_unique
+from softlearning.weights.evidence import mean_and_error, parts_of
+from softlearning.weights.losses import LOSSES, LossLike, checked, problem_of, row_losses
 from softlearning.weights.problems import FLOOR, check_rows, error_block
 from softlearning.weights.rules import RULES, RuleLike, apply, rule_name
 from softlearning.weights.slsqp import slsqp_starts
@@ -39,6 +41,7 @@ __all__ = [
     "errors",
     "gram",
     "held_out_risk",
+    "mean_and_error",
     "optimality_gap",
     "row_losses",
     "slsqp_starts",
@@ -55,6 +58,8 @@ class Solution:
     gap : upper bound on objective minus the smallest objective on the simplex.
     unique : True when the weights are shown to be the only optimum; False when there are others, or when the
         rule did not return an optimum.
+    shrinkage : tau of the rule "shrunk", which minimises objective + tau KL(weights | reference); else 0.
+    penalised_gap : upper bound on that sum minus its minimum.
     """
 
     weights: Floats
@@ -63,6 +68,8 @@ class Solution:
     unique: bool
     rule: str
     loss: str
+    shrinkage: float = 0.0
+    penalised_gap: float = 0.0
 
 
 def solve_weights(
@@ -70,9 +77,12 @@ def solve_weights(
     target: ArrayLike,
     *,
     rule: RuleLike = "simplex",
-    loss: str = "squared",
+    loss: LossLike = "squared",
     sample_weight: ArrayLike | None = None,
     folds: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
+    families: ArrayLike | None = None,
+    prune: bool = False,
 ) -> Solution:
     """Weights on the simplex by a row of `RULES`, with objective, certified gap and uniqueness.
 
@@ -81,9 +91,12 @@ def solve_weights(
     predictions : (n, K, C) out-of-fold predictions; probabilities when loss is "log".
     target : (n, C) the column y, or one-hot classes.
     rule : a name in `RULES`, or a callable(predictions, target, sample_weight) -> (K,) weights.
-    loss : "squared" or "log".
-    sample_weight : (n,) non-negative; a row of weight zero is as good as absent.
-    folds : (n,) fold number of each row; only "guarded" reads it.
+    loss : a name in `LOSSES`, with its number where it has one: "pinball:0.9" or ("pinball", 0.9).
+    sample_weight : (n,) non-negative; only ratios matter, and a row of weight zero is as good as absent.
+    folds : (n,) fold of each row, for rules that look at held-out rows; without two folds, rows are split.
+    groups : (n,) rows of a group may depend on each other: standard errors count groups.
+    families : (K,) label of each specialist, for the rule "shrunk": its reference gives families equal shares.
+    prune : remove the smallest weights, as far as held-out risk does not rise by a tenth of its standard error.
 
     Examples
     --------
@@ -95,13 +108,23 @@ def solve_weights(
     >>> solution.weights.round(6).tolist()
     [0.75, 0.25]
     """
-    rows = checked(predictions, target, loss, sample_weight, folds)
-    problem = LOSSES[loss].build(rows)
-    weights, alpha = apply(rule, problem)
+    given = {"sample_weight": sample_weight, "folds": folds, "groups": groups, "families": families}
+    rows, found = checked(predictions, target, loss, **given)
+    problem = problem_of(rows, found)
+    chosen = apply(rule, problem, prune)
+    alpha = problem.gathered(chosen.weights)
     value, gap = certify(problem, alpha)
     unique = gap <= 1e-9 and is_unique(problem, alpha)
-    unit = problem.unit  # its square may underflow or overflow where value * unit does not
-    return Solution(weights, value * unit * unit, gap * unit * unit, unique, rule_name(rule), loss)
+    return Solution(
+        chosen.weights,
+        problem.in_units(value),
+        problem.in_units(gap),
+        unique,
+        rule_name(rule),
+        found.name,
+        chosen.shrinkage,
+        chosen.penalised_gap,
+    )
 
 
 def held_out_risk(
@@ -110,17 +133,25 @@ def held_out_risk(
     folds: ArrayLike,
     *,
     rule: RuleLike = "simplex",
-    loss: str = "squared",
+    loss: LossLike = "squared",
     sample_weight: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
+    families: ArrayLike | None = None,
+    prune: bool = False,
 ) -> Floats:
-    """(n,) loss of the blend in each row, with weights learnt without the fold of that row."""
-    rows = checked(predictions, target, loss, sample_weight, folds)
-    assert rows.folds is not None
+    """(n,) loss of the blend in each row, with weights learnt without the fold of that row.
+
+    A row of weight zero is judged too, by weights learnt without its fold. With a single fold, rows are split.
+    """
+    given = {"sample_weight": sample_weight, "folds": folds, "groups": groups, "families": families}
+    rows, found = checked(predictions, target, loss, **given)
     risk = np.empty(len(rows.target))
-    for fold in np.unique(rows.folds):
-        held = rows.folds == fold
-        weights, _ = apply(rule, LOSSES[loss].build(rows.without(held)))
-        risk[held] = row_losses(rows.predictions[held], rows.target[held], weights, loss)
+    parts = parts_of(rows)
+    for part in parts:
+        alone = len(parts) == 1  # a single row of weight: nothing to learn from
+        seen = problem_of(rows if alone else rows.without(part), found)
+        weights = apply("uniform" if alone else rule, seen, prune).weights
+        risk[part] = row_losses(rows.predictions[part], rows.target[part], weights, found)
     return risk
 
 

@@ -8,14 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from hashlib import blake2b
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from softlearning.weights.solvers import Floats, Indices, triangle
+
+if TYPE_CHECKING:
+    from softlearning.weights.losses import Loss
 
 FLOOR = 1e-15  # smaller predicted probabilities count as this: the log loss stays finite, and convex
 BLOCK = 8192  # rows of the error matrix held at a time
@@ -29,34 +32,39 @@ class Rows:
     target: Floats
     share: Floats
     sample_weight: Floats | None
-    folds: NDArray[Any] | None
+    folds: NDArray[Any] | None = None
+    groups: NDArray[Any] | None = None
+    families: NDArray[Any] | None = None  # (K,) label of each specialist
 
     @property
     def live(self) -> Indices:
         return np.flatnonzero(self.share)
 
-    def without(self, held: NDArray[np.bool_]) -> Rows:
-        share = np.where(held, 0.0, self.share)
-        if not share.any():
-            raise ValueError("no row of positive weight remains when a fold is held out; use at least two folds")
+    def without(self, held: Indices) -> Rows:
+        """The rows with some of them absent."""
+        share = self.share.copy()
+        share[held] = 0.0
         return replace(self, share=share / share.sum())
 
 
 @dataclass(frozen=True)
 class Problem:
-    """Minimise risk(matrix @ alpha) * unit^2 over the simplex.
+    """Minimise mass @ loss(y, matrix @ alpha) * unit^degree over the simplex.
 
     matrix : (m, G), one column for each *different* specialist, in an order that depends on content alone.
+    y : (m,) what the blend is compared with (zeros where the matrix holds errors).
     mass : (m,) weight of each row of the matrix (ones for the squared loss, where it is already inside).
     group : (K,) the column of each specialist; count : (G,) how many specialists share a column.
     keep : (G,) one specialist of each column.
     """
 
     rows: Rows
-    loss: str
+    loss: Loss
     matrix: Floats
+    y: Floats
     mass: Floats
     unit: float
+    degree: int
     group: Indices
     count: Floats
     keep: Indices
@@ -65,17 +73,69 @@ class Problem:
         """Weights of the columns (G,) as weights of the specialists (K,): duplicates share equally."""
         return (alpha / self.count)[self.group]
 
+    def gathered(self, weights: Floats) -> Floats:
+        """Weights of the specialists (K,) as weights of the columns (G,)."""
+        return np.bincount(self.group, weights, minlength=len(self.count)).astype(float)
 
-def build_squared(rows: Rows) -> Problem:
+    def in_units(self, value: float) -> float:
+        """A value of the problem as one of the loss; unit^2 may underflow or overflow where value * unit does not."""
+        for _ in range(self.degree):
+            value *= self.unit
+        return value
+
+    def only(self, specialists: Indices) -> Problem:
+        """The same problem with fewer specialists."""
+        families = None if self.rows.families is None else self.rows.families[specialists]
+        rows = replace(self.rows, predictions=self.rows.predictions[:, specialists], families=families)
+        columns, group = np.unique(self.group[specialists], return_inverse=True)
+        keep = np.array([np.flatnonzero(group == g)[0] for g in range(len(columns))], dtype=np.intp)
+        count = np.bincount(group).astype(float)
+        return replace(self, rows=rows, matrix=self.matrix[:, columns], group=group, count=count, keep=keep)
+
+    @cached_property
+    def optimum(self) -> tuple[Floats, Floats | None]:
+        """An optimum (G,), and the slope (m,) that proves it where the derivative does not; solved once."""
+        return self.loss.minimise(self)
+
+
+def build_squared(rows: Rows, loss: Loss) -> Problem:
     """Errors in units of the best column's norm, reduced to at most K rows by QR, block by block."""
     live, K = rows.live, rows.predictions.shape[1]
     keep, group, count, norms = canonical(lambda k: error_block(rows, live, np.array([k]), 1.0)[:, 0], K)
     unit = max(float(min(norms[norms > 0], default=1.0)), float(norms.max()) * 1e-290)  # nothing overflows
     matrix = stream(partial(error_block, rows, keep=keep, unit=unit), rows)
-    return Problem(rows, "squared", matrix, np.ones(len(matrix)), unit, group, count, keep)
+    zeros, ones = np.zeros(len(matrix)), np.ones(len(matrix))
+    return Problem(rows, loss, matrix, zeros, ones, unit, 2, group, count, keep)
 
 
-def build_log(rows: Rows) -> Problem:
+def build_errors(rows: Rows, loss: Loss, scaled: bool = True) -> Problem:
+    """Predictions minus target, a row for each (row, class); in units of the best column's mean size, if scaled."""
+    live, K = rows.live, rows.predictions.shape[1]
+    mass = np.repeat(rows.share[live], rows.target.shape[1])
+
+    def error(k: int) -> Floats:
+        return (rows.predictions[live, k] - rows.target[live]).ravel()
+
+    keep, group, count, norms = canonical(lambda k: np.sqrt(mass) * error(k), K)
+    unit = float(min(norms[norms > 0], default=1.0)) if scaled else 1.0
+    matrix = np.stack([error(k) / unit for k in keep]).T
+    return Problem(rows, loss, matrix, np.zeros(len(matrix)), mass, unit, 1, group, count, keep)
+
+
+def build_positive(rows: Rows, loss: Loss) -> Problem:
+    """Predictions that are at least the floor of the loss, a row for each (row, class)."""
+    live, K = rows.live, rows.predictions.shape[1]
+    mass = np.repeat(rows.share[live], rows.target.shape[1])
+
+    def prediction(k: int) -> Floats:
+        return np.maximum(rows.predictions[live, k], loss.floor).ravel()
+
+    keep, group, count, _ = canonical(lambda k: np.sqrt(mass) * prediction(k), K)
+    matrix = np.stack([prediction(k) for k in keep]).T
+    return Problem(rows, loss, matrix, rows.target[live].ravel(), mass, 1.0, 1, group, count, keep)
+
+
+def build_log(rows: Rows, loss: Loss) -> Problem:
     """Probabilities given to what happened: a row for each (row, class) of positive target."""
     i, c = np.nonzero((rows.target > 0) & (rows.share > 0)[:, None])
     mass = rows.share[i] * rows.target[i, c]
@@ -86,7 +146,7 @@ def build_log(rows: Rows) -> Problem:
 
     keep, group, count, _ = canonical(lambda k: root * likelihood(k), rows.predictions.shape[1])
     matrix = np.stack([likelihood(k) for k in keep]).T
-    return Problem(rows, "log", matrix, mass, 1.0, group, count, keep)
+    return Problem(rows, loss, matrix, np.ones(len(mass)), mass, 1.0, 1, group, count, keep)
 
 
 def canonical(column: Callable[[int], Floats], K: int) -> tuple[Indices, Indices, Floats, Floats]:
@@ -145,6 +205,8 @@ def check_rows(
     target: ArrayLike,
     sample_weight: ArrayLike | None = None,
     folds: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
+    families: ArrayLike | None = None,
 ) -> Rows:
     """Arrays of the right shape and range, or a ValueError that names the cause."""
     P = np.asarray(predictions, dtype=np.float64)
@@ -160,10 +222,22 @@ def check_rows(
     if max(P.max(), Y.max()) > 1e300 or min(P.min(), Y.min()) < -1e300:
         raise ValueError("predictions and target must stay within 1e300 in absolute value")
     weight = None if sample_weight is None else _vector(sample_weight, n, "sample_weight")
-    fold_of_row = None if folds is None else np.asarray(folds)
-    if fold_of_row is not None and fold_of_row.shape != (n,):
-        raise ValueError(f"folds must have shape ({n},), got {fold_of_row.shape}")
-    return Rows(P, Y, shares(weight, n), weight, fold_of_row)
+    return Rows(
+        predictions=P,
+        target=Y,
+        share=shares(weight, n),
+        sample_weight=weight,
+        folds=_labels(folds, n, "folds"),
+        groups=_labels(groups, n, "groups"),
+        families=_labels(families, P.shape[1], "families"),
+    )
+
+
+def _labels(values: ArrayLike | None, n: int, name: str) -> NDArray[Any] | None:
+    labels = None if values is None else np.asarray(values)
+    if labels is not None and labels.shape != (n,):
+        raise ValueError(f"{name} must have shape ({n},), got {labels.shape}")
+    return labels
 
 
 def _vector(values: ArrayLike, n: int, name: str) -> Floats:

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize
 
-from softlearning.weights.losses import LOSSES, checked, corner_risks, risks_of, value_at
+from softlearning.weights.certificates import corner_risks, risks_of, value_at
+from softlearning.weights.losses import LossLike, checked, problem_of
 from softlearning.weights.problems import Problem
 from softlearning.weights.solvers import Floats, normalised
 
@@ -29,7 +30,7 @@ def slsqp_starts(
     target: ArrayLike,
     *,
     reading: str = "scaled",
-    loss: str = "squared",
+    loss: LossLike = "squared",
     sample_weight: ArrayLike | None = None,
 ) -> Starts:
     """Run the K + 2 starts of the paper one by one, to see whether they agree.
@@ -39,8 +40,8 @@ def slsqp_starts(
     specialist's risk with an analytic gradient and ftol 1e-12 (what the rule "slsqp" does), or the plain "mean"
     (the paper's equation 1) or "sum" (its Methods) with SciPy's defaults.
     """
-    rows = checked(predictions, target, loss, sample_weight)
-    problem = LOSSES[loss].build(rows)
+    rows, found = checked(predictions, target, loss, sample_weight=sample_weight)
+    problem = problem_of(rows, found)
     square = problem.unit**2
     factors = {
         "scaled": 1 / (float(corner_risks(problem).min()) or 1.0),
@@ -56,14 +57,14 @@ def slsqp_starts(
 def slsqp_from(problem: Problem, factor: float, exact: bool) -> tuple[Floats, Floats, NDArray[np.bool_]]:
     """Weights (S, G), values (S,), success (S,) of every start; errors 1e4 times the best one's stay out."""
     risks = corner_risks(problem)
-    sane = np.flatnonzero(risks <= 1e8 * risks.min()) if problem.loss == "squared" else np.arange(len(risks))
+    sane = np.flatnonzero(risks <= 1e8 * risks.min()) if problem.loss.name == "squared" else np.arange(len(risks))
     matrix, G = problem.matrix[:, sane], len(sane)
 
     def value(a: Floats) -> float:
         return float(risks_of(problem, (matrix @ a)[:, None])[0]) * factor
 
     def gradient(a: Floats) -> Floats:
-        return matrix.T @ LOSSES[problem.loss].slope(matrix @ a, problem.mass) * factor
+        return matrix.T @ (problem.mass * problem.loss.slope(problem.y, matrix @ a)) * factor
 
     options: Any = {"maxiter": 1000, "ftol": 1e-12} if exact else {}
     sum_to_one: Any = {"type": "eq", "fun": lambda a: a.sum() - 1, "jac": lambda a: np.ones(G)}

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.linalg import qr
+from scipy.linalg import qr, solve_triangular
 from scipy.linalg.lapack import dtrcon
-from scipy.optimize import nnls
+from scipy.optimize import linprog, nnls
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -72,6 +73,83 @@ def simplex_log_loss(likelihood: Floats, mass: Floats) -> tuple[Floats, int]:
             return best, step
         alpha = normalised((1 - length) * alpha + length * newton)
     return best, MAX_STEPS
+
+
+def simplex_newton(
+    matrix: Floats,
+    value: Callable[[Floats], float],
+    slope: Callable[[Floats], Floats],
+    curvature: Callable[[Floats], Floats],
+) -> Floats:
+    """Point of the simplex minimising value(matrix @ alpha), for a smooth loss with the given derivatives by the blend.
+
+    The quadratic model at alpha is g.v + (v - alpha)' (A + D) (v - alpha) / 2 with g = matrix' slope, A = matrix'
+    curvature matrix, and a small diagonal D that bounds the step where the loss is straight. With A + D = L L' and
+    w = L^-1 (g - (A + D) alpha) it is |(L' + w 1') v|^2 / 2 on the simplex: again `simplex_least_squares`.
+    """
+    alpha = np.full(matrix.shape[1], 1 / matrix.shape[1])
+    best, smallest, damping = alpha, np.inf, 1e-3
+    for _ in range(2 * MAX_STEPS):
+        blend = matrix @ alpha
+        now, by_entry = value(blend), slope(blend)
+        gradient = matrix.T @ by_entry
+        gap = float(alpha @ gradient - gradient.min())
+        if gap < smallest:
+            best, smallest = alpha, gap
+        if gap <= 1e-13 * abs(now):
+            break
+        root = triangle(np.sqrt(np.maximum(curvature(blend), 0.0))[:, None] * matrix)
+        target = _model_minimum(root.T @ root, gradient, alpha, damping)
+        length = _descent(value, slope, blend, matrix @ (target - alpha), now)
+        if length * np.abs(target - alpha).max() <= 1e-16:
+            if damping >= 1e3:
+                break
+            damping *= 100
+            continue
+        damping = max(damping * 0.1, 1e-13) if length > 0.5 else min(damping * 4, 1e3)
+        alpha = normalised((1 - length) * alpha + length * target)
+    return best
+
+
+def _model_minimum(A: Floats, gradient: Floats, alpha: Floats, damping: float) -> Floats:
+    """Point of the simplex minimising g.v + (v - alpha)' (A + D) (v - alpha) / 2, D = damping times the diagonal."""
+    diagonal = np.maximum(np.diag(A), 1e-12 * (np.diag(A).max() + np.ptp(gradient)))
+    B = A + np.diag(damping * diagonal + 1e-300)
+    scale = np.sqrt(np.diag(B))
+    L = np.linalg.cholesky(B / scale[:, None] / scale + 1e-15 * np.eye(len(B))) * scale[:, None]
+    w = solve_triangular(L, gradient - B @ alpha, lower=True)
+    return simplex_least_squares(L.T + w[:, None])
+
+
+def _descent(
+    value: Callable[[Floats], float], slope: Callable[[Floats], Floats], blend: Floats, change: Floats, now: float
+) -> float:
+    """t in [0, 1] at which value(blend + t change) is least, by bisection of its derivative; 0 if nothing is gained."""
+
+    def derivative(t: float) -> float:
+        return float(slope(blend + t * change) @ change)
+
+    low, high = 0.0, 1.0
+    if derivative(high) > 1e-13 * abs(now) - 0.1 * derivative(low):  # neither close enough nor below rounding
+        for _ in range(40):
+            middle = (low + high) / 2
+            low, high = (middle, high) if derivative(middle) <= 0 else (low, middle)
+    return high if value(blend + high * change) <= now * (1 + 1e-14) else 0.0
+
+
+def pinball_programme(matrix: Floats, mass: Floats, low: float, high: float) -> tuple[Floats, Floats]:
+    """Point of the simplex minimising mass @ max(-low r, high r), r = matrix @ alpha, and the slope that proves it.
+
+    It is the largest t with matrix' s >= t in every column, for slopes s between -low mass and high mass: a linear
+    programme of one row per column, whatever the number of rows; its multipliers are the weights.
+    """
+    m, G = matrix.shape
+    limits = np.array([[-low, high]] * m + [[-np.inf, np.inf]])
+    inequalities = np.hstack([-(mass[:, None] * matrix).T, np.ones((G, 1))])
+    found = linprog(np.append(np.zeros(m), -1.0), A_ub=inequalities, b_ub=np.zeros(G), bounds=limits, method="highs")
+    if found.x is None:
+        raise ArithmeticError(f"the linear programme has no answer: {found.message}")
+    return normalised(np.maximum(-found.ineqlin.marginals, 0.0)), mass * np.clip(found.x[:-1], -low, high)
 
 
 def _line_minimum(slope: Floats, mass: Floats) -> float:
