@@ -30,7 +30,7 @@ from softlearning.execution.checkpoint import Store
 from softlearning.execution.progress import watching
 from softlearning.execution.threads import one_thread
 from softlearning.library import Library, as_rows, every_row, resolve
-from softlearning.method.crossfit import CrossFit, cross_fit, workplace
+from softlearning.method.crossfit import CrossFit, cross_fit, weigh, workplace
 from softlearning.method.ensemble import (
     ENOUGH_ROWS,
     assemble,
@@ -41,7 +41,7 @@ from softlearning.method.ensemble import (
 )
 from softlearning.method.folds import make_folds
 from softlearning.method.prediction import Prediction, conformal_interval, conformal_set, selective_choice
-from softlearning.method.record import Record, failure_table, leaderboard, weigh
+from softlearning.method.record import Record, failure_table, leaderboard
 from softlearning.method.training import Resources, Training, with_mean_one
 from softlearning.uncertainty.disagreement import blend, disagreement
 from softlearning.uncertainty.selective import threshold_for_coverage
@@ -138,7 +138,7 @@ class SoftLearning(CallbackSupportMixin, BaseEstimator):
         """The learned attributes, all derived from one record."""
         self.record_ = record
         self.weights_ = record.weights()
-        self.certificate_ = certificate(record.solution)
+        self.certificate_ = record.certificate()
         self.cv_risk_, self.verdict_ = record.comparison.risk, str(record.comparison)
         self.failures_ = failure_table(record.crossed.failures)
         self.leaderboard_ = leaderboard(record)
@@ -427,12 +427,6 @@ class SoftLearning(CallbackSupportMixin, BaseEstimator):
             )
 
 
-def certificate(solution) -> pd.Series:
-    """What was proved of the weights: their objective, how far at most it lies above the optimum, and uniqueness."""
-    proof = {"objective": solution.objective, "gap": solution.gap, "unique": solution.unique}
-    return pd.Series(proof, name="certificate")
-
-
 class SoftClassifier(ClassifierMixin, SoftLearning):
     """The best combination of classifiers for the data.
 
@@ -486,7 +480,9 @@ class SoftClassifier(ClassifierMixin, SoftLearning):
     failures_ : DataFrame
         specialist, fold, kind, error, seconds.
     certificate_ : Series
-        objective, gap (an upper bound on objective minus optimum) and unique.
+        objective, gap (an upper bound on objective minus optimum) and unique; optimum and optimum_gap, what was proved
+        of the exact weights; shrinkage and penalised_gap, how far the guarded rule leans to the prior shares and the
+        proof of that.
     cv_risk_ : float
         Held-out risk of the blend: each fold is scored with weights learnt on the other folds.
     verdict_ : str

@@ -26,7 +26,7 @@ from softlearning.method.folds import Split, fold_of_row, second_splits
 from softlearning.method.preparation import REFIT, Preparation, ViewKey
 from softlearning.method.training import Resources, Training
 from softlearning.uncertainty.calibration import Calibration, apply_calibration, fit_calibration
-from softlearning.weights import solve_weights
+from softlearning.weights import Solution, solve_weights
 
 BULKY = 2**26  # bytes of a table of numbers from which its views lie in files also for tasks of this process
 SHRINK = 50.0  # nats, by the study of defaults: with less, small tables make specialists overconfident
@@ -145,11 +145,17 @@ def second_level(stackers: Library, table: Preparation, done: CrossFit, resource
 
 def weights_alone(done: CrossFit, training: Training) -> dict[str, float]:
     """What each specialist of level 1 weighs when level 1 is solved by itself."""
-    rows, names = done.predicted, done.library.level(1).names
+    rows, library = done.predicted, done.library.level(1)
     weight = None if training.weight is None else training.weight[rows]
-    P, loss = done.oof[rows][:, done.columns(names)], "squared" if training.classes == 1 else "log"
-    solution = solve_weights(P, training.target[rows], loss=loss, sample_weight=weight)
-    return dict(zip(names, solution.weights.tolist()))
+    P, loss = done.oof[rows][:, done.columns(library.names)], "squared" if training.classes == 1 else "log"
+    solution = weigh(P, training.target[rows], library, "guarded", loss, weight, done.fold_of_row[rows])
+    return dict(zip(library.names, solution.weights.tolist()))
+
+
+def weigh(P, Y, library: Library, rule, loss: str, sample_weight, folds) -> Solution:
+    """The weights of a library's predictions by a rule."""
+    prior = np.array([s.prior for s in library])
+    return solve_weights(P, Y, rule=rule, loss=loss, sample_weight=sample_weight, folds=folds, prior=prior)
 
 
 def with_readings(stackers: Library, done: CrossFit) -> Library:

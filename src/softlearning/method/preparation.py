@@ -7,6 +7,7 @@ theirs and nothing is prepared that no task comes to need.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -51,8 +52,12 @@ class Preparation:
         self.weight: Shared | None = None if training.weight is None else scratch.share(training.weight)
         self.training = training.without_table()
         self.scratch = scratch
-        weight = self.weight and self.weight.digest
-        self.digest = fingerprint(self.X.digest, self.y.digest, weight, training.schema, training.task, training.seed)
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of what a view depends on, wherever it lies; only a checkpoint asks for it."""
+        t, weight = self.training, self.weight and self.weight.digest
+        return fingerprint(self.X.digest, self.y.digest, weight, t.schema, t.task, t.seed)
 
     def get(self, key: ViewKey, train: np.ndarray, test: np.ndarray | None) -> Prepared:
         """The view of a key, made if nobody has made it yet."""

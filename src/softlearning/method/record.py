@@ -11,13 +11,12 @@ import pandas as pd
 
 from softlearning.execution import Failure
 from softlearning.library import Library, Shape, Specialist
-from softlearning.method.crossfit import CrossFit, read_by
+from softlearning.method.crossfit import CrossFit, read_by, weigh
 from softlearning.method.ensemble import Ensemble
 from softlearning.method.fitting import takes_weight
 from softlearning.method.training import Training
 from softlearning.uncertainty.conformal import leave_fold_out_blend
-from softlearning.uncertainty.errors import mean_and_error
-from softlearning.weights import Solution, row_losses, solve_weights
+from softlearning.weights import Solution, mean_and_error, row_losses
 
 COLUMNS = ["specialist", "family", "weight", "cv_risk", "cv_score", "fit_seconds", "predict_seconds", "status", "note"]
 
@@ -92,6 +91,20 @@ class Record:
         order = [name for name in self.library.names if name in names] or list(names)
         return pd.Series(self.solution.weights, index=list(names), name="weight").loc[order]
 
+    def certificate(self) -> pd.Series:
+        """What was proved: of the weights, of the exact optimum beside them, and of the penalty that lies between."""
+        mine, exact = self.solution, self.exact
+        proof = {"objective": mine.objective, "gap": mine.gap, "unique": mine.unique}
+        proof |= {"optimum": exact.objective, "optimum_gap": exact.gap}
+        return pd.Series(proof | {"shrinkage": mine.shrinkage, "penalised_gap": mine.penalised_gap}, name="certificate")
+
+    @cached_property
+    def exact(self) -> Solution:
+        """The exact optimum of the same predictions."""
+        t, fold = self.training, self.of_rows(self.crossed.fold_of_row)
+        P, Y, weight = self.of_rows(self.crossed.oof), self.of_rows(t.target), self.of_rows(t.weight)
+        return weigh(P, Y, self.crossed.library, "simplex", self.loss, weight, fold)
+
     def support(self) -> list[str]:
         """The specialists with weight, in the order in which all sums are taken."""
         return [name for name, w in zip(self.crossed.library.names, self.solution.weights) if w > 0]
@@ -155,11 +168,6 @@ class Record:
         blend, alone = self.losses(held.blend), self.losses(self.column(rival))
         gain, error = mean_and_error(alone - blend, held.weight, held.groups)
         return Comparison(rival, float(np.average(blend, weights=held.weight)), float(risks[rival]), gain, error)
-
-
-def weigh(P, Y, library: Library, rule, loss: str, sample_weight, folds) -> Solution:
-    """The weights of a library's predictions by a rule."""
-    return solve_weights(P, Y, rule=rule, loss=loss, sample_weight=sample_weight, folds=folds)
 
 
 def failure_table(failures: tuple[Failure, ...]) -> pd.DataFrame:

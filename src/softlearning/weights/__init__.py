@@ -58,7 +58,7 @@ class Solution:
     gap : upper bound on objective minus the smallest objective on the simplex.
     unique : True when the weights are shown to be the only optimum; False when there are others, or when the
         rule did not return an optimum.
-    shrinkage : tau of the rule "shrunk", which minimises objective + tau KL(weights | reference); else 0.
+    shrinkage : tau of the rule "guarded", which minimises objective + tau KL(weights | prior); else 0.
     penalised_gap : upper bound on that sum minus its minimum.
     """
 
@@ -81,8 +81,7 @@ def solve_weights(
     sample_weight: ArrayLike | None = None,
     folds: ArrayLike | None = None,
     groups: ArrayLike | None = None,
-    families: ArrayLike | None = None,
-    prune: bool = False,
+    prior: ArrayLike | None = None,
 ) -> Solution:
     """Weights on the simplex by a row of `RULES`, with objective, certified gap and uniqueness.
 
@@ -95,8 +94,7 @@ def solve_weights(
     sample_weight : (n,) non-negative; only ratios matter, and a row of weight zero is as good as absent.
     folds : (n,) fold of each row, for rules that look at held-out rows; without two folds, rows are split.
     groups : (n,) rows of a group may depend on each other: standard errors count groups.
-    families : (K,) label of each specialist, for the rule "shrunk": its reference gives families equal shares.
-    prune : remove the smallest weights, as far as held-out risk does not rise by a tenth of its standard error.
+    prior : (K,) positive shares, in any unit, that the rule "guarded" leans to where rows are few; None is equal.
 
     Examples
     --------
@@ -108,10 +106,10 @@ def solve_weights(
     >>> solution.weights.round(6).tolist()
     [0.75, 0.25]
     """
-    given = {"sample_weight": sample_weight, "folds": folds, "groups": groups, "families": families}
+    given = {"sample_weight": sample_weight, "folds": folds, "groups": groups, "prior": prior}
     rows, found = checked(predictions, target, loss, **given)
     problem = problem_of(rows, found)
-    chosen = apply(rule, problem, prune)
+    chosen = apply(rule, problem)
     alpha = problem.gathered(chosen.weights)
     value, gap = certify(problem, alpha)
     unique = gap <= 1e-9 and is_unique(problem, alpha)
@@ -136,21 +134,20 @@ def held_out_risk(
     loss: LossLike = "squared",
     sample_weight: ArrayLike | None = None,
     groups: ArrayLike | None = None,
-    families: ArrayLike | None = None,
-    prune: bool = False,
+    prior: ArrayLike | None = None,
 ) -> Floats:
     """(n,) loss of the blend in each row, with weights learnt without the fold of that row.
 
     A row of weight zero is judged too, by weights learnt without its fold. With a single fold, rows are split.
     """
-    given = {"sample_weight": sample_weight, "folds": folds, "groups": groups, "families": families}
+    given = {"sample_weight": sample_weight, "folds": folds, "groups": groups, "prior": prior}
     rows, found = checked(predictions, target, loss, **given)
     risk = np.empty(len(rows.target))
     parts = parts_of(rows)
     for part in parts:
         alone = len(parts) == 1  # a single row of weight: nothing to learn from
         seen = problem_of(rows if alone else rows.without(part), found)
-        weights = apply("uniform" if alone else rule, seen, prune).weights
+        weights = apply("uniform" if alone else rule, seen).weights
         risk[part] = row_losses(rows.predictions[part], rows.target[part], weights, found)
     return risk
 

@@ -34,7 +34,7 @@ class Rows:
     sample_weight: Floats | None
     folds: NDArray[Any] | None = None
     groups: NDArray[Any] | None = None
-    families: NDArray[Any] | None = None  # (K,) label of each specialist
+    prior: Floats | None = None  # (K,) share of each specialist before any row is seen, in any unit
 
     @property
     def live(self) -> Indices:
@@ -82,15 +82,6 @@ class Problem:
         for _ in range(self.degree):
             value *= self.unit
         return value
-
-    def only(self, specialists: Indices) -> Problem:
-        """The same problem with fewer specialists."""
-        families = None if self.rows.families is None else self.rows.families[specialists]
-        rows = replace(self.rows, predictions=self.rows.predictions[:, specialists], families=families)
-        columns, group = np.unique(self.group[specialists], return_inverse=True)
-        keep = np.array([np.flatnonzero(group == g)[0] for g in range(len(columns))], dtype=np.intp)
-        count = np.bincount(group).astype(float)
-        return replace(self, rows=rows, matrix=self.matrix[:, columns], group=group, count=count, keep=keep)
 
     @cached_property
     def optimum(self) -> tuple[Floats, Floats | None]:
@@ -206,7 +197,7 @@ def check_rows(
     sample_weight: ArrayLike | None = None,
     folds: ArrayLike | None = None,
     groups: ArrayLike | None = None,
-    families: ArrayLike | None = None,
+    prior: ArrayLike | None = None,
 ) -> Rows:
     """Arrays of the right shape and range, or a ValueError that names the cause."""
     P = np.asarray(predictions, dtype=np.float64)
@@ -229,7 +220,7 @@ def check_rows(
         sample_weight=weight,
         folds=_labels(folds, n, "folds"),
         groups=_labels(groups, n, "groups"),
-        families=_labels(families, P.shape[1], "families"),
+        prior=None if prior is None else _vector(prior, P.shape[1], "prior"),
     )
 
 

@@ -1,14 +1,10 @@
-"""How weights are chosen: a table of rules.
-
-A rule first looks at a whole problem (which specialist is best on held-out rows? how much shrinkage?) and returns a
-plain function from problems to weights, so that what was chosen can be tried on other parts of the rows.
-"""
+"""How weights are chosen: a table of rules, each a function from a problem to the weights of its columns."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -16,18 +12,15 @@ from numpy.typing import ArrayLike
 from scipy.optimize import nnls
 
 from softlearning.weights.certificates import certify, corner_risks, risks_of, tied, whitened
-from softlearning.weights.evidence import HeldOut, Solve
-from softlearning.weights.losses import problem_of
 from softlearning.weights.problems import Problem, Rows, regression_block, stream
-from softlearning.weights.shrinkage import Shrunk, tune_strength
+from softlearning.weights.shrinkage import nats, penalised_gap, shrunk
 from softlearning.weights.slsqp import slsqp_from
-from softlearning.weights.solvers import Floats, Indices, column_norms, corner, normalised, smallest_norm
+from softlearning.weights.solvers import Floats, column_norms, corner, normalised, smallest_norm
 
+Solve = Callable[[Problem], Floats]  # weights (G,) of the columns of a problem
 RuleLike = str | Callable[[Floats, Floats, Floats | None], ArrayLike]
 
 ROUNDS = 50  # of greedy selection
-GUARDS = ("simplex", "best", "uniform")  # what "guarded" compares on held-out folds
-PRUNING = 0.1  # standard errors by which the held-out risk may rise when specialists are removed
 
 
 def exact(problem: Problem) -> Floats:
@@ -81,71 +74,32 @@ def _best(problem: Problem) -> Floats:
     return corner(int(risks.argmin()), len(risks))
 
 
-# ----------------------------------------------------------------------------------- rules that look at held-out rows
-
-
-def _guarded(problem: Problem) -> Solve:
-    """The exact optimum, unless the best specialist or equal weights do better on folds that they are learnt without.
-
-    Then the point of least risk on these folds between the exact optimum and the better of the two. A single
-    specialist, with whom nobody disagrees, must be better by more than one standard error of the paired difference.
-    """
-    held_out = HeldOut(problem.rows, problem.loss)
-    if not held_out.parts:
-        return _uniform  # a single row is no evidence for anything else
-    choices: list[Solve] = [RULES[name].tune(problem) for name in GUARDS]
-    blends = np.stack([held_out.blends(choice) for choice in choices], axis=1)
-    judged = replace(problem.rows, predictions=blends, families=None)
-    winner = int(_best_of(judged, problem).argmax())  # of a tie, the first: the exact weights
-    if winner == 0 or (GUARDS[winner] == "best" and not _beyond_noise(held_out, blends[:, [0, winner]])):
-        return exact
-    pair = problem_of(replace(judged, predictions=blends[:, [0, winner]]), problem.loss)
-    return partial(_between, choices=(exact, choices[winner]), trust=pair.spread(exact(pair)))
-
-
-def _best_of(judged: Rows, problem: Problem) -> Floats:
-    trial = problem_of(judged, problem.loss)
-    return trial.spread(_best(trial))
-
-
-def _between(problem: Problem, choices: tuple[Solve, Solve], trust: Floats) -> Floats:
-    return normalised(trust @ np.array([choice(problem) for choice in choices]))
-
-
-def _beyond_noise(held_out: HeldOut, pair: Floats) -> bool:
-    """Whether the second of two predictions (n, 2, C) has the smaller loss by more than one standard error."""
-    gain, error = held_out.mean_and_error(held_out.losses(pair[:, 0]) - held_out.losses(pair[:, 1]))
-    return bool(gain > error)
-
-
-def _shrunk(problem: Problem) -> Solve:
-    return tune_strength(problem, exact)
+def _guarded(problem: Problem) -> Floats:
+    """Weights drawn to the prior where rows are few; of a loss with kinks the exact ones."""
+    if problem.loss.kinked or not problem.matrix.any(axis=0).all():
+        return exact(problem)
+    return shrunk(problem)
 
 
 @dataclass(frozen=True)
 class Rule:
-    """A row of the table of weight rules; tune turns a Problem into a function from problems to their weights."""
+    """A row of the table of weight rules; solve turns a Problem into the weights (G,) of its columns."""
 
     name: str
-    tune: Callable[[Problem], Solve]
+    solve: Solve
     description: str
-
-
-def _plain(solve: Solve) -> Callable[[Problem], Solve]:
-    return lambda problem: solve
 
 
 RULES: dict[str, Rule] = {
     rule.name: rule
     for rule in (
-        Rule("simplex", _plain(exact), "the exact optimum on the simplex; of several, the one of smallest norm"),
-        Rule("guarded", _guarded, "exact weights, unless held-out folds speak for the best or for equal ones"),
-        Rule("shrunk", _shrunk, "exact weights, drawn to equal shares of the families as far as held-out folds allow"),
-        Rule("slsqp", _plain(_slsqp), "the paper's solver: sequential quadratic programming from K + 2 starts"),
-        Rule("greedy", _plain(_greedy), f"greedy selection with replacement, {ROUNDS} rounds"),
-        Rule("nnls", _plain(_nnls), "non-negative least squares of target on predictions, divided by its sum"),
-        Rule("uniform", _plain(_uniform), "equal weights"),
-        Rule("best", _plain(_best), "all weight on the best specialist (the discrete Super Learner)"),
+        Rule("simplex", exact, "the exact optimum on the simplex; of several, the one of smallest norm"),
+        Rule("guarded", _guarded, "exact weights, drawn to prior shares as far as few rows overfit; no tiny weights"),
+        Rule("slsqp", _slsqp, "the paper's solver: sequential quadratic programming from K + 2 starts"),
+        Rule("greedy", _greedy, f"greedy selection with replacement, {ROUNDS} rounds"),
+        Rule("nnls", _nnls, "non-negative least squares of target on predictions, divided by its sum"),
+        Rule("uniform", _uniform, "equal weights"),
+        Rule("best", _best, "all weight on the best specialist (the discrete Super Learner)"),
     )
 }
 
@@ -155,56 +109,26 @@ RULES: dict[str, Rule] = {
 
 @dataclass(frozen=True)
 class Chosen:
-    """weights (K,); of the rule "shrunk", tau in units of the loss and the gap of the penalised problem."""
+    """weights (K,); of the guarded rule, tau in units of the loss and the gap of the penalised problem."""
 
     weights: Floats
     shrinkage: float = 0.0
     penalised_gap: float = 0.0
 
 
-def apply(rule: RuleLike, problem: Problem, prune: bool = False) -> Chosen:
-    """Weights of the specialists under a rule, without those that held-out risk does not miss if `prune`."""
+def apply(rule: RuleLike, problem: Problem) -> Chosen:
+    """Weights of the specialists under a rule."""
     if not isinstance(rule, str):
         if not callable(rule):
             raise ValueError(f"rule must be a name or a callable, got {type(rule).__name__}")
         return Chosen(_called(rule, problem.rows))
     if rule not in RULES:
         raise ValueError(f"unknown rule {rule!r}; choose one of {', '.join(RULES)} or pass a callable")
-    solve = RULES[rule].tune(problem)
-    kept = pruned(problem, solve) if prune else np.arange(len(problem.group))
-    smaller = problem.only(kept) if len(kept) < len(problem.group) else problem
-    alpha = solve(smaller)
-    weights = np.zeros(len(problem.group))
-    weights[kept] = smaller.spread(alpha)
-    if not isinstance(solve, Shrunk):
+    alpha = RULES[rule].solve(problem)
+    weights = problem.spread(alpha)
+    if rule != "guarded" or problem.loss.kinked:
         return Chosen(weights)
-    return Chosen(weights, problem.in_units(solve.tau(smaller)), problem.in_units(solve.gap(smaller, alpha)))
-
-
-def pruned(problem: Problem, solve: Solve) -> Indices:
-    """Specialists that remain when as many of the smallest weights are removed as held-out rows do not miss.
-
-    The weights are solved again without them, and the leave-one-fold-out risk may rise by `PRUNING` standard errors of
-    that risk. How many can go is found by bisection.
-    """
-    held_out, everyone = HeldOut(problem.rows, problem.loss), np.arange(len(problem.group))
-    order = np.argsort(solve(problem), kind="stable")  # of the columns, which duplicates share
-    if not held_out.parts:
-        return everyone
-    risk, error = held_out.mean_and_error(held_out.losses(held_out.blends(solve)))
-
-    def without(number: int) -> Indices:
-        return np.flatnonzero(~np.isin(problem.group, order[:number]))
-
-    def harmless(number: int) -> bool:
-        losses = held_out.losses(held_out.blends(solve, without(number)))
-        return held_out.mean_and_error(losses)[0] <= risk + PRUNING * error
-
-    low, high = 0, len(order) - 1  # `low` can go
-    while low < high:
-        middle = (low + high + 1) // 2
-        low, high = (middle, high) if harmless(middle) else (low, middle - 1)
-    return without(low)
+    return Chosen(weights, problem.in_units(nats(problem)), problem.in_units(penalised_gap(problem, alpha)))
 
 
 def _called(rule: Callable[[Floats, Floats, Floats | None], ArrayLike], rows: Rows) -> Floats:

@@ -1,19 +1,16 @@
-"""Weights held near a reference: loss(alpha) + tau KL(alpha | reference), with a proof of its own.
+"""Weights held near prior shares: loss(alpha) + tau KL(alpha | prior), with a proof of its own.
 
-The reference gives equal shares to families of specialists, so that ten boosters do not outvote one linear model.
-tau = 0 is the exact optimum, an infinite tau the reference; in between, the strength is chosen by leave-one-fold-out
-risk, and of strengths that held-out rows cannot tell apart (one standard error of the paired difference) the largest.
+With n rows tau is `PSEUDO_ROWS` / n nats: the prior counts as much as that many rows, so that it decides on few rows
+and says nothing on many. A nat of the squared loss is twice the best specialist's risk, as for Gaussian errors.
 
 Proof: f is convex, so with its gradient g at alpha the penalised minimum is at least
-f(alpha) - g.alpha + min over beta of g.beta + tau KL(beta | reference), whose minimum is the softmax
-beta = reference exp(-g / tau) / sum. The gap is therefore tau KL(alpha | beta).
+f(alpha) - g.alpha + min over beta of g.beta + tau KL(beta | prior), whose minimum is the softmax
+beta = prior exp(-g / tau) / sum. The gap is therefore tau KL(alpha | beta).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import replace
 from math import fsum
 
 import numpy as np
@@ -22,92 +19,63 @@ from scipy.linalg import cho_factor, cho_solve
 from scipy.special import logsumexp
 
 from softlearning.weights.certificates import corner_risks, gradient_at, hessian_at, value_at
-from softlearning.weights.evidence import HeldOut, Solve
 from softlearning.weights.problems import Problem
 from softlearning.weights.solvers import Floats
 
-STRENGTHS = (np.inf, 1.0, 0.3, 0.1, 0.03, 0.01, 0.003, 0.001, 0.0003, 0.0)  # of tau, per unit of the reference's loss
-HOPELESS = 1e8  # times the best risk: such a specialist has no place in the reference
+PSEUDO_ROWS = 4.0  # that the prior is worth; chosen on real tables (docs/real_tables)
+SMALLEST = 0.02  # a share below this, or half of an equal one, is not worth a model: the rest is solved without it
+HOPELESS = 1e8  # times the best risk: such a specialist has no place in the prior
+APPROACH = (1e4, 1e3, 1e2, 10.0, 1.0)  # times tau: from the prior to the answer
 REACH = 20.0  # of a logarithm in one step
 LOWEST = -600.0  # logarithm of the smallest weight
 MAX_STEPS = 60
 
 
-def reference(problem: Problem) -> Floats:
-    """(G,) equal shares of the families, divided equally among the specialists of each; without families, equal."""
-    families = problem.rows.families
-    size = np.ones(len(problem.group))
-    if families is not None:
-        _, member, count = np.unique(families, return_inverse=True, return_counts=True)
-        size = count[member].astype(float)
-    shares = np.array([fsum(1 / size[problem.group == g]) for g in range(len(problem.count))])  # exact in any order
+def shrunk(problem: Problem) -> Floats:
+    """Weights (G,) of least loss + tau KL, without specialists whose share would be too small to keep a model for."""
+    rho, tau = prior_shares(problem), nats(problem)
+    if tau == 0 or len(rho) == 1:
+        return rho
+    alpha = approached(problem, rho, tau)
+    kept = np.where(alpha >= min(SMALLEST, 0.5 / len(rho)), rho, 0.0)
+    return approached(problem, kept / kept.sum(), tau) if 0 < np.count_nonzero(kept) < len(rho) else alpha
+
+
+def approached(problem: Problem, rho: Floats, tau: float) -> Floats:
+    """The minimiser by way of stronger penalties, each found from the one before."""
+    alpha = rho
+    for more in APPROACH:
+        alpha = penalised(problem, rho, more * tau, alpha)
+    return alpha
+
+
+def prior_shares(problem: Problem) -> Floats:
+    """(G,) the prior shares of the columns, sum 1; equal ones where none are given."""
+    prior = problem.rows.prior
+    given = np.ones(len(problem.group)) if prior is None else prior
+    shares = np.array([fsum(given[problem.group == g]) for g in range(len(problem.count))])  # exact in any order
     risks = corner_risks(problem)
     shares[~(risks <= HOPELESS * risks.min())] = 0.0
     return shares / shares.sum()
 
 
-def _scale(problem: Problem, rho: Floats) -> float:
-    """The reference's loss; zero where it is nothing but rounding."""
-    value = value_at(problem, rho)
-    return value if value > 1e-20 * corner_risks(problem).min() else 0.0
+def nats(problem: Problem) -> float:
+    """tau in the units of this problem's loss; zero where a specialist makes no error, since nothing can be gained."""
+    share = problem.rows.share
+    rows = 1 / float(share @ share)  # as many as count, where weights differ
+    best = float(corner_risks(problem).min())
+    unit = 1.0 if problem.loss.name == "log" else 2 * best
+    return PSEUDO_ROWS / rows * unit if best > 0 else 0.0
 
 
-@dataclass(frozen=True)
-class Shrunk:
-    """The rule "loss plus strength times the reference's loss times KL", as a function of a problem."""
-
-    strength: float
-    exact: Solve
-
-    def __call__(self, problem: Problem) -> Floats:
-        return weights_path(problem, self.exact, [s for s in STRENGTHS if s >= self.strength])[-1]
-
-    def tau(self, problem: Problem) -> float:
-        """The strength in the units of this problem's loss."""
-        value = _scale(problem, reference(problem))
-        return self.strength * value if self.strength > 0 and value > 0 else 0.0
-
-    def gap(self, problem: Problem, alpha: Floats) -> float:
-        """Upper bound on the penalised objective minus its minimum; none is needed at either end of the strengths."""
-        tau, rho = self.tau(problem), reference(problem)
-        if not 0 < tau < np.inf:
-            return 0.0
-        inner = _columns(problem, rho > 0)
-        gradient = gradient_at(inner, alpha[rho > 0])
-        slack = value_at(problem, alpha) - float(alpha[rho > 0] @ gradient) if problem.loss.kinked else 0.0
-        return slack + _gap(alpha[rho > 0], np.log(rho[rho > 0]) - gradient / tau, tau)
-
-
-def tune_strength(problem: Problem, exact: Solve) -> Shrunk:
-    """The strongest shrinkage that held-out rows cannot tell from the best one."""
-    held_out = HeldOut(problem.rows, problem.loss)
-    if not held_out.parts:  # a single row is no evidence for anything but the reference
-        return Shrunk(np.inf, exact)
-    paths = {id(part): weights_path(part, exact, STRENGTHS) for _, part in held_out.parts}
-    solvers: list[Solve] = [partial(_on_path, paths=paths, j=j) for j in range(len(STRENGTHS))]
-    losses = [held_out.losses(held_out.blends(solve)) for solve in solvers]
-    best = losses[int(np.nanargmin([held_out.mean_and_error(loss)[0] for loss in losses]))]
-    for strength, loss in zip(STRENGTHS, losses):
-        rise, error = held_out.mean_and_error(loss - best)
-        if rise <= error:
-            return Shrunk(strength, exact)
-    return Shrunk(0.0, exact)
-
-
-def _on_path(problem: Problem, paths: dict[int, list[Floats]], j: int) -> Floats:
-    return paths[id(problem)][j]
-
-
-def weights_path(problem: Problem, exact: Solve, strengths: Sequence[float]) -> list[Floats]:
-    """Weights (G,) for falling strengths, each found from the one before."""
-    rho = reference(problem)
-    value, path = _scale(problem, rho), []
-    for strength in strengths:
-        if strength == 0 or value == 0:
-            path.append(exact(problem))
-        else:
-            path.append(rho if np.isinf(strength) else penalised(problem, rho, strength * value, path[-1]))
-    return path
+def penalised_gap(problem: Problem, alpha: Floats) -> float:
+    """Upper bound on the penalised objective of these weights minus its minimum over those who have a share."""
+    tau, used = nats(problem), alpha > 0
+    if tau == 0 or used.sum() == 1:
+        return 0.0
+    rho = prior_shares(problem)[used]
+    gradient = gradient_at(_columns(problem, used), alpha[used])
+    return _gap(alpha[used], np.log(rho / rho.sum()) - gradient / tau, tau)
 
 
 def penalised(problem: Problem, rho: Floats, tau: float, start: Floats) -> Floats:
