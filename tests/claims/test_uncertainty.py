@@ -18,7 +18,7 @@ from sklearn.datasets import (
 )
 
 from softlearning.estimators import SoftClassifier
-from softlearning.uncertainty.disagreement import blend, compare_doubts, disagreement
+from softlearning.uncertainty.disagreement import blend, compare_measures, disagreement
 from softlearning.uncertainty.diversity import ambiguity_decomposition
 from tests.claims.places import RESULTS
 
@@ -70,7 +70,7 @@ def doubts(X, y, library):
     model = SoftClassifier(library=library, **paper).fit(X[train], y[train])
     P, names = model.specialist_predictions(X[test]), list(model.specialists_)
     target = (y[test][:, None] == model.classes_).astype(float)
-    return {d.name: d for d in compare_doubts(P, model.weights_[names].to_numpy(), target)}
+    return {d.name: d for d in compare_measures(P, model.weights_[names].to_numpy(), target)}
 
 
 LIBRARY = ["logistic", "naive_bayes", "knn_15", "decision_tree"]

@@ -1,4 +1,4 @@
-"""Nested evaluation: honest folds, closed forms equal to scorers, paired differences, intervals that cover."""
+"""Nested evaluation: unseen folds, closed forms equal to scorers, paired differences, intervals that cover."""
 
 from pathlib import Path
 

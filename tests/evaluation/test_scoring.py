@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
-from sklearn.metrics import get_scorer
+from sklearn.metrics import f1_score, get_scorer, make_scorer
 
 from softlearning.evaluation.scoring import (
     BLOCKS,
@@ -15,7 +15,9 @@ from softlearning.evaluation.scoring import (
     ScorerMetric,
     few_blocks,
     jackknife_error,
+    measure,
     score_interval,
+    scorers,
 )
 
 
@@ -84,3 +86,38 @@ def test_intervals_stay_within_the_range_of_their_metric():
     assert score_interval("r2", 0.9, 0.08, 50, 0.95)[1] < 1
     low, high = score_interval("other", 0.5, 0.1, 10**6, 0.95)
     assert_allclose([low, high], [0.304, 0.696], atol=2e-2)
+
+
+BINARY = (
+    "f1", "precision", "recall", "jaccard", "average_precision", "roc_auc", "balanced_accuracy", "matthews_corrcoef",
+    "neg_brier_score", "neg_log_loss", "accuracy", "f1_macro",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("labels", [("no", "yes"), (1, 2), (False, True), (-1, 1)])
+@pytest.mark.parametrize("name", BINARY)
+def test_named_metrics_take_the_second_class_as_positive_whatever_the_labels(rng, name, labels):
+    plain = records(rng, 2)
+    named = Records(**{**vars(plain), "y": np.array(labels)[plain.y], "classes": np.array(labels)})
+    scores = [measure(name, scorers(name, True)[name], rows).score["blend"] for rows in (plain, named)]
+    assert_allclose(scores[1], scores[0])
+    label = plain.predictions["blend"].argmax(axis=1)
+    if name == "f1":
+        assert_allclose(scores[0], f1_score(plain.y, label))
+
+
+def test_a_scorer_that_is_given_sees_the_labels_as_they_are(rng):
+    plain = records(rng, 2)
+    named = Records(**{**vars(plain), "y": np.array(["no", "yes"])[plain.y], "classes": np.array(["no", "yes"])})
+    given = {"mine": make_scorer(f1_score, pos_label="no"), "share": lambda y, p: np.mean(p == "yes")}
+    found = {name: measure(name, s, named).score["blend"] for name, s in scorers(given, True).items()}
+    label = plain.predictions["blend"].argmax(axis=1)
+    assert_allclose(found["mine"], f1_score(plain.y, label, pos_label=0))
+    assert_allclose(found["share"], label.mean())
+
+
+@pytest.mark.parametrize("name", ["f1_weighted", "roc_auc_ovr", "balanced_accuracy", "top_k_accuracy"])
+def test_several_classes_with_names_are_scored_by_any_name(rng, name):
+    plain = records(rng, 3, n=150)
+    named = Records(**{**vars(plain), "y": np.array(["a", "b", "c"])[plain.y], "classes": np.array(["a", "b", "c"])})
+    assert np.isfinite(measure(name, scorers(name, True)[name], named).score["blend"])

@@ -5,10 +5,12 @@ import math
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.stats import norm
 
 from softlearning.uncertainty.conformal import (
     SET_SCORES,
     calibrate_interval,
+    calibrate_quantiles,
     calibrate_set,
     conformal_quantile,
     cv_plus_interval,
@@ -16,6 +18,7 @@ from softlearning.uncertainty.conformal import (
     interval,
     leave_fold_out_blend,
     predict_set,
+    quantiles,
 )
 from softlearning.uncertainty.disagreement import blend, disagreement
 
@@ -63,7 +66,7 @@ def test_held_out_scores_give_exactly_the_stated_coverage(rng):
     assert 0.9 - slack <= hits / runs <= 0.9 + 1 / (n + 1) + slack
 
 
-def test_too_few_rows_give_the_whole_line_instead_of_a_false_promise():
+def test_too_few_rows_give_the_whole_line_instead_of_a_false_guarantee():
     q = calibrate_interval(np.zeros(5), np.ones(5), np.ones(5), 0.9)
     low, high = interval(np.zeros(2), np.ones(2), q)
     assert np.all(np.isneginf(low))
@@ -122,9 +125,9 @@ def cv_plus_covers_new_row(rng, n, V, coverage):
     return low[0] <= y[n] <= high[0]
 
 
-def test_cv_plus_covers_an_unstable_model_beyond_its_worst_case_promise(rng):
+def test_cv_plus_covers_an_unstable_model_beyond_its_worst_case_guarantee(rng):
     hits = [cv_plus_covers_new_row(rng, n=60, V=5, coverage=0.8) for _ in range(400)]
-    assert np.mean(hits) > 0.7  # the theorem promises 1 - 2 * 0.2 - sqrt(2 / 60) = 0.42
+    assert np.mean(hits) > 0.7  # the theorem guarantees 1 - 2 * 0.2 - sqrt(2 / 60) = 0.42
 
 
 def test_leave_fold_out_weights_never_see_the_row_they_blend(rng):
@@ -175,3 +178,50 @@ def test_a_rare_class_is_covered_only_when_asked_for(rng):
 def test_a_class_with_too_few_rows_is_in_every_set():
     q = calibrate_set(np.array([[0.9, 0.1]] * 20), np.zeros(20, dtype=int), 0.9, per_class=True)
     assert predict_set(np.array([[0.99, 0.01]]), q)[0, 1]
+
+
+LEVELS = np.array([0.05, 0.5, 0.9])
+
+
+def heteroscedastic(rng, n):
+    """y = spread * noise with a known spread; the blend predicts 0."""
+    spread = rng.uniform(0.5, 2.0, n)
+    return spread * rng.standard_t(4, n), spread
+
+
+def test_calibrated_quantiles_are_exceeded_as_often_as_their_levels_say():
+    rng = np.random.default_rng(0)
+    below = []
+    for _ in range(300):
+        y, spread = heteroscedastic(rng, 120)
+        offsets = calibrate_quantiles(np.zeros((120, 3)), y, LEVELS, spread)
+        new, new_spread = heteroscedastic(rng, 50)
+        below.append((new[:, None] <= quantiles(np.zeros((50, 3)), LEVELS, offsets, new_spread)).mean(axis=0))
+    assert_allclose(np.mean(below, axis=0), LEVELS, atol=0.015)
+
+
+def test_wrong_quantiles_of_a_model_are_put_right():
+    rng = np.random.default_rng(1)
+    y = rng.normal(size=4000)
+    told = np.tile([-0.5, 0.3, 0.8], (4000, 1))  # far from the quantiles of the normal distribution
+    corrected = quantiles(told[:1], LEVELS, calibrate_quantiles(told, y, LEVELS))[0]
+    assert_allclose(corrected, norm.ppf(LEVELS), atol=0.08)
+
+
+@pytest.mark.parametrize("order", [[0, 1, 2], [2, 0, 1]])
+def test_quantiles_never_cross_whatever_the_order_of_the_levels(order):
+    predicted = np.random.default_rng(2).normal(size=(50, 3))
+    levels = LEVELS[order]
+    found = quantiles(predicted, levels, np.zeros(3))
+    assert (np.diff(found[:, np.argsort(levels)], axis=1) >= 0).all()
+    assert_allclose(np.sort(found, axis=1), np.sort(predicted, axis=1))
+
+
+def test_a_level_that_few_rows_cannot_show_has_an_infinite_quantile():
+    offsets = calibrate_quantiles(np.zeros((9, 2)), np.arange(9.0), np.array([0.01, 0.99]))
+    assert offsets.tolist() == [-np.inf, np.inf]
+
+
+def test_levels_outside_zero_and_one_are_refused():
+    with pytest.raises(ValueError, match="above 0 and below 1"):
+        calibrate_quantiles(np.zeros((9, 1)), np.arange(9.0), np.array([1.2]))

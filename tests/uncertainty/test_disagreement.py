@@ -1,4 +1,4 @@
-"""Doubt: the two forms of Definition S7 agree, and the detectors are what they say."""
+"""Disagreement: the two forms of Definition S7 agree, and the detectors are what they say."""
 
 import numpy as np
 import pytest
@@ -7,12 +7,12 @@ from sklearn.metrics import roc_auc_score
 
 from softlearning.uncertainty.disagreement import (
     blend,
-    compare_doubts,
+    compare_measures,
     detector_auc,
     disagreement,
     disagreement_pairwise,
     entropy,
-    max_probability_doubt,
+    max_probability_uncertainty,
 )
 
 
@@ -39,7 +39,7 @@ def test_disagreement_keeps_its_digits_when_predictions_share_a_large_offset(rng
     assert_allclose(disagreement_pairwise(P + 1e7, alpha), disagreement(P, alpha), rtol=1e-6)
 
 
-def test_specialists_that_agree_leave_no_doubt(rng):
+def test_specialists_that_agree_leave_no_uncertainty(rng):
     P = np.repeat(rng.dirichlet(np.ones(3), size=(10, 1)), 4, axis=1)
     assert_allclose(disagreement(P, np.full(4, 0.25)), 0, atol=1e-30)
 
@@ -57,7 +57,7 @@ def test_blend_of_probabilities_is_a_probability(rng):
 def test_entropy_is_zero_for_certainty_and_largest_for_indifference():
     p = np.array([[1.0, 0.0, 0.0], [1 / 3, 1 / 3, 1 / 3]])
     assert_allclose(entropy(p), [0, np.log(3)])
-    assert_allclose(max_probability_doubt(p), [0, 2 / 3])
+    assert_allclose(max_probability_uncertainty(p), [0, 2 / 3])
 
 
 def test_detector_auc_counts_ties_one_half_like_scikit_learn(rng):
@@ -70,14 +70,14 @@ def test_detector_auc_is_unknown_when_nothing_is_wrong():
     assert np.isnan(detector_auc(np.arange(4.0), np.zeros(4, dtype=bool)))
 
 
-def test_the_doubt_that_finds_the_errors_comes_first(rng):
+def test_the_measure_that_finds_the_errors_comes_first(rng):
     # two specialists who each say 0.9: they agree when right, contradict each other when the blend is wrong
     n = 300
     truth = rng.integers(0, 2, n)
     odd = rng.random(n) < 0.2
     first, second = np.where(odd, 1 - truth, truth), truth
     P = 0.1 + 0.8 * np.stack([np.eye(2)[first], np.eye(2)[second]], axis=1)
-    table = compare_doubts(P, np.array([0.6, 0.4]), np.eye(2)[truth])
+    table = compare_measures(P, np.array([0.6, 0.4]), np.eye(2)[truth])
     best = table[0]
     assert best.auc == 1.0
     assert best.mean_wrong > best.mean_right

@@ -1,4 +1,4 @@
-"""Abstention keeps its promises: coverage, and an error rate with a stated confidence."""
+"""Abstention keeps its guarantees: coverage, and an error rate with a stated confidence."""
 
 import math
 
@@ -16,9 +16,9 @@ from softlearning.uncertainty.selective import (
 
 
 def rows(rng, n, slope=0.5):
-    """Doubt uniform on [0, 1], error probability slope * doubt: the risk at threshold t is slope * t / 2."""
-    doubt = rng.random(n)
-    return doubt, rng.random(n) < slope * doubt
+    """Uncertainty u uniform on [0, 1], error probability slope * u: the risk at threshold t is slope * t / 2."""
+    uncertainty = rng.random(n)
+    return uncertainty, rng.random(n) < slope * uncertainty
 
 
 def test_a_new_row_is_accepted_at_least_as_often_as_wanted():
@@ -28,9 +28,8 @@ def test_a_new_row_is_accepted_at_least_as_often_as_wanted():
     assert np.mean(accepted) <= 0.8 + 1 / 50 + 3 * math.sqrt(0.16 / 4000)
 
 
-def test_coverage_that_few_rows_cannot_promise_accepts_everything():
+def test_coverage_that_few_rows_cannot_guarantee_accepts_everything():
     assert threshold_for_coverage(np.arange(5.0), 0.95) == math.inf
-    assert threshold_for_coverage(np.arange(5.0), 0.0) == -math.inf
     assert threshold_for_coverage(np.arange(9.0), 0.9) == 8.0
 
 
@@ -41,41 +40,64 @@ def test_clopper_pearson_bound_is_where_the_binomial_tail_equals_delta():
 
 
 @pytest.mark.parametrize("slope", [0.5, 1.0])
-def test_the_promised_risk_is_broken_in_at_most_delta_of_the_runs(slope):
+def test_the_guaranteed_risk_is_exceeded_in_at_most_delta_of_the_runs(slope):
     rng = np.random.default_rng(1)
-    runs, delta, promised = 1000, 0.1, 0.05
-    found = [threshold_for_risk(*rows(rng, 300, slope), risk=promised, delta=delta) for _ in range(runs)]
+    runs, delta, risk = 1000, 0.1, 0.05
+    found = [threshold_for_risk(*rows(rng, 300, slope), risk=risk, delta=delta) for _ in range(runs)]
     true_risk = [slope * min(max(f.threshold, 0), 1) / 2 for f in found]
-    broken = np.mean(np.array(true_risk) > promised)
-    assert broken <= delta + 2 * math.sqrt(delta * (1 - delta) / runs)
+    exceeded = np.mean(np.array(true_risk) > risk)
+    assert exceeded <= delta + 2 * math.sqrt(delta * (1 - delta) / runs)
 
 
-def test_the_promise_also_holds_for_a_doubt_that_says_nothing():
+def test_the_guarantee_also_holds_for_a_measure_that_says_nothing():
     rng = np.random.default_rng(2)
     found = [threshold_for_risk(rng.random(200), rng.random(200) < 0.2, risk=0.19, delta=0.1) for _ in range(1000)]
     assert np.mean([f.threshold > 0 for f in found]) <= 0.1 + 2 * math.sqrt(0.09 / 1000)
 
 
 def test_with_many_rows_the_threshold_approaches_the_best_one():
-    doubt, wrong = rows(np.random.default_rng(3), 20_000)
-    found = threshold_for_risk(doubt, wrong, risk=0.1, delta=0.05)
+    uncertainty, wrong = rows(np.random.default_rng(3), 20_000)
+    found = threshold_for_risk(uncertainty, wrong, risk=0.1, delta=0.05)
     assert 0.3 < found.threshold < 0.42  # the risk is 0.1 at 0.4
     assert found.observed_risk < found.upper_bound <= 0.1 + 1e-12
     assert_allclose(found.coverage, found.threshold, atol=0.02)
 
 
-def test_no_promise_means_no_answers():
+def test_no_guarantee_means_no_answers():
     found = threshold_for_risk(np.arange(10.0), np.ones(10, dtype=bool), risk=0.05)
     assert found.threshold == -math.inf
     assert found.coverage == 0.0
     assert math.isnan(found.observed_risk)
+    assert found.smallest_risk == 1.0
+
+
+def test_without_a_guarantee_the_smallest_risk_that_could_be_had_is_told():
+    uncertainty, wrong = rows(np.random.default_rng(5), 200)
+    refused = threshold_for_risk(uncertainty, wrong, risk=0.005)
+    assert refused.threshold == -math.inf
+    assert 0.005 < refused.smallest_risk < 0.25
+    assert threshold_for_risk(uncertainty, wrong, risk=refused.smallest_risk).coverage > 0
+    assert threshold_for_risk(uncertainty, wrong, risk=0.95 * refused.smallest_risk).coverage == 0
+    assert threshold_for_risk(uncertainty, wrong, risk=0.3).smallest_risk == 0.3
+
+
+@pytest.mark.parametrize("coverage", [0, -0.1, 1.5, 3, math.nan])
+def test_a_coverage_that_is_no_share_is_refused(coverage):
+    with pytest.raises(ValueError, match="coverage is the share of rows to answer"):
+        threshold_for_coverage(np.arange(9.0), coverage)
+
+
+@pytest.mark.parametrize(("risk", "delta", "name"), [(0, 0.1, "risk"), (5, 0.1, "risk"), (0.1, 1, "delta")])
+def test_a_risk_that_is_no_probability_is_refused(risk, delta, name):
+    with pytest.raises(ValueError, match=f"{name} is a probability"):
+        threshold_for_risk(np.arange(9.0), np.zeros(9, dtype=bool), risk=risk, delta=delta)
 
 
 def test_an_error_rate_that_everything_keeps_accepts_every_row():
     assert threshold_for_risk(np.arange(100.0), np.zeros(100, dtype=bool), risk=0.2).threshold == math.inf
 
 
-def test_the_curve_ends_at_the_plain_risk_and_a_perfect_doubt_reaches_the_best_area():
+def test_the_curve_ends_at_the_plain_risk_and_a_perfect_measure_reaches_the_best_area():
     rng = np.random.default_rng(4)
     loss = (rng.random(500) < 0.3).astype(float)
     curve = risk_coverage_curve(loss + 0.1 * rng.random(500), loss)
@@ -84,7 +106,7 @@ def test_the_curve_ends_at_the_plain_risk_and_a_perfect_doubt_reaches_the_best_a
     assert_allclose(curve.area, curve.best_area)
 
 
-def test_a_constant_doubt_has_the_risk_as_its_area_whatever_the_order_of_rows():
+def test_a_constant_measure_has_the_risk_as_its_area_whatever_the_order_of_rows():
     loss = np.array([1.0, 0, 0, 0])
     for order in (loss, loss[::-1]):
         curve = risk_coverage_curve(np.zeros(4), order)

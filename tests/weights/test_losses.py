@@ -67,7 +67,7 @@ def test_the_tweedie_deviance_is_certified_where_specialists_differ_moderately(p
         assert solution.gap <= 1e-8 * solution.objective
 
 
-def test_where_the_tweedie_deviance_may_not_be_convex_the_gap_is_an_honest_bound():
+def test_where_the_tweedie_deviance_may_not_be_convex_the_gap_is_still_a_bound():
     rng = np.random.default_rng(0)
     bent = 0
     for seed in range(40):

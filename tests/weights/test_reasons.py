@@ -1,7 +1,6 @@
-"""Reasons for weights, their intervals, contributions and column importance."""
+"""Reasons for weights, and their intervals."""
 
 import numpy as np
-import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
 
@@ -10,10 +9,7 @@ from softlearning.weights import reasons as explain
 from softlearning.weights import solve_weights
 from softlearning.weights.reasons import (
     bootstrap_weights,
-    contributions,
-    family_totals,
     gram_matrix,
-    permutation_importance,
     weights_from_gram,
     why_these_weights,
 )
@@ -125,33 +121,3 @@ def test_bootstrap_also_serves_the_log_loss(rng):
     P, target = rng.dirichlet(np.ones(2), size=(100, 3)), np.eye(2)[rng.integers(0, 2, 100)]
     found = bootstrap_weights(P, target, loss="log", draws=5)
     assert_allclose(found.draws.sum(axis=1), 1)
-
-
-def test_contributions_sum_to_the_blend(rng):
-    P, alpha = rng.random((10, 3, 2)), rng.dirichlet(np.ones(3))
-    assert_allclose(contributions(P, alpha).sum(axis=1), blend(P, alpha))
-
-
-def test_family_totals_add_up_heaviest_first():
-    totals = family_totals(["tree", "linear", "tree"], np.array([0.3, 0.4, 0.3]))
-    assert list(totals) == ["tree", "linear"]
-    assert_allclose(list(totals.values()), [0.6, 0.4])
-
-
-@pytest.mark.parametrize("frame", [False, True])
-def test_only_the_columns_that_are_used_matter(rng, frame):
-    X = rng.normal(size=(500, 3))
-    y = 2 * X[:, 0] + X[:, 2]
-    table = pd.DataFrame(X, columns=["a", "b", "c"]) if frame else X
-    predict = lambda T: 2 * np.asarray(T)[:, 0] + np.asarray(T)[:, 2]
-    found = permutation_importance(predict, table, y)
-    assert found.base_loss == 0
-    assert found.mean[1] == 0
-    assert_allclose(found.mean[[0, 2]], [8, 2], rtol=0.2)  # twice the variance of what the column adds
-
-
-def test_shuffling_leaves_the_caller_s_table_as_it_was(rng):
-    X = rng.normal(size=(50, 2))
-    before = X.copy()
-    permutation_importance(lambda T: T[:, 0], X, X[:, 0], loss=lambda y, f: np.abs(y - f).mean(), repeats=1)
-    assert_allclose(X, before, rtol=0)

@@ -1,4 +1,4 @@
-"""Scores of recorded predictions, what they are with rows left out, and intervals from that.
+"""Scores of recorded predictions, what they are without some rows, and intervals from that.
 
 Any scikit-learn scorer serves: a stand-in answers it from the record. Metrics that are functions of means over rows
 have closed forms.
@@ -47,13 +47,34 @@ class Measured:
 
 
 def scorers(metrics: Any, classifier: bool) -> dict[str, Any]:
-    """Metric name -> scikit-learn scorer."""
+    """Metric name -> scorer: any name of scikit-learn, a scorer, or a function(y_true, y_pred).
+
+    Of two classes, named metrics take the second of the sorted labels as the positive one, whatever the labels are;
+    scorers and functions that are given see the labels as they are.
+    """
     metrics = METRICS[classifier] if metrics is None else metrics
     metrics = (metrics,) if isinstance(metrics, str) else metrics
-    if not isinstance(metrics, Mapping):
-        return {name: get_scorer(name) for name in metrics}
-    ready = lambda scorer: scorer if hasattr(scorer, "_score_func") else make_scorer(scorer)
-    return {name: get_scorer(s) if isinstance(s, str) else ready(s) for name, s in metrics.items()}
+    named = metrics if isinstance(metrics, Mapping) else {name: name for name in metrics}
+    return {name: _scorer(metric) for name, metric in named.items()}
+
+
+def _scorer(metric: Any) -> Any:
+    if isinstance(metric, str):
+        return NamedScorer(get_scorer(metric))
+    return metric if hasattr(metric, "_score_func") else make_scorer(metric)
+
+
+@dataclass(frozen=True)
+class NamedScorer:
+    """A scorer of scikit-learn that sees classes as their places among the sorted labels: 1 is the second."""
+
+    scorer: Any
+
+    def __call__(self, model: Any, rows: np.ndarray, y: np.ndarray, **arguments: Any) -> float:
+        if isinstance(model, RecordedClassifier):
+            y = np.searchsorted(model.classes_, y)
+            model = RecordedClassifier(model.probability, np.arange(len(model.classes_)))
+        return self.scorer(model, rows, y, **arguments)
 
 
 def measure(name: str, scorer: Any, records: Records) -> Measured:

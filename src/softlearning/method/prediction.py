@@ -10,13 +10,13 @@ import pandas as pd
 from softlearning.data.messages import nearest
 from softlearning.method.record import HeldOut, Record
 from softlearning.uncertainty.conformal import calibrate_interval, calibrate_set, fit_scale, interval, predict_set
-from softlearning.uncertainty.disagreement import entropy, max_probability_doubt
+from softlearning.uncertainty.disagreement import entropy, max_probability_uncertainty
 from softlearning.uncertainty.selective import risk_coverage_curve, threshold_for_coverage, threshold_for_risk
 
 MEASURES = {
     "disagreement": lambda f, V: V,
     "entropy": lambda f, V: entropy(f),
-    "max_probability": lambda f, V: max_probability_doubt(f),
+    "max_probability": lambda f, V: max_probability_uncertainty(f),
 }
 
 

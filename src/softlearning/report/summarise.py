@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from softlearning.data.inputs import frame_or_array, is_frame
 from softlearning.data.schema import summary as table_summary
 from softlearning.data.versions import versions
+from softlearning.evaluation.importance import permutation_importance
 from softlearning.execution.threads import one_thread
 from softlearning.library import dummy_row
 from softlearning.method.record import Comparison, Record, score_of
@@ -23,7 +24,7 @@ from softlearning.report import curves
 from softlearning.uncertainty.diversity import effective_opinions, effective_specialists, error_correlation
 from softlearning.uncertainty.errors import mean_and_error
 from softlearning.weights import row_losses, solve_weights
-from softlearning.weights.reasons import Reason, bootstrap_weights, permutation_importance, why_these_weights
+from softlearning.weights.reasons import Reason, bootstrap_weights, why_these_weights
 
 SCORE_NAMES = {"classification": "accuracy", "regression": "R²"}
 LOSS_NAMES = {

@@ -5,7 +5,7 @@ quantile of the scores. The scale s(x) grows with the disagreement V(x) as far a
 Classification. A class enters the set when its score is at most the conformal quantile of the scores of the
 true classes; the likeliest class is always in, so no set is empty.
 
-What is promised, with n rows and wanted coverage 1 - a, rows exchangeable:
+What is guaranteed, with n rows and wanted coverage 1 - a, rows exchangeable:
 
 - Scores of rows that played no part in fitting f: at least 1 - a, and below 1 - a + 1 / (n + 1) when no two
   scores are equal (split conformal, exact for every n).
@@ -42,7 +42,7 @@ def conformal_quantile(
 
     Plain rows: the ceil((n + 1) coverage)-th smallest score, infinite when that exceeds n.
     `sample_weight`: rows count by weight and the new row by the mean weight. `groups`: each group counts
-    once, so that the promise is for a row of a new group; rows within a group may depend on each other.
+    once, so that the guarantee is for a row of a new group; rows within a group may depend on each other.
     """
     scores = np.asarray(scores, dtype=float)
     weight = np.ones(len(scores)) if sample_weight is None else np.asarray(sample_weight, dtype=float)
@@ -84,7 +84,7 @@ def leave_fold_out_blend(
 
 
 @dataclass(frozen=True)
-class DoubtScale:
+class ResidualScale:
     """s(x) = sqrt(floor + (1 - floor) V(x) / unit): floor 1 means that V says nothing about the size of errors."""
 
     floor: float
@@ -96,7 +96,7 @@ class DoubtScale:
         return np.sqrt(self.floor + (1 - self.floor) * V / self.unit)
 
 
-def fit_scale(residual: np.ndarray, V: np.ndarray) -> DoubtScale:
+def fit_scale(residual: np.ndarray, V: np.ndarray) -> ResidualScale:
     """The share of constant width under which residuals (n,) are likeliest, given disagreements V (n,).
 
     Laplace likelihood with scale proportional to s(x): minimise mean log s + log mean(|residual| / s) over 13
@@ -105,8 +105,8 @@ def fit_scale(residual: np.ndarray, V: np.ndarray) -> DoubtScale:
     residual, V = np.abs(np.asarray(residual, dtype=float)), np.asarray(V, dtype=float)
     unit = float(V.mean()) if len(V) else 0.0
     if unit <= 0 or not np.any(residual > 0):
-        return DoubtScale(1.0, 1.0)
-    rules = [DoubtScale(float(floor), unit) for floor in FLOORS]
+        return ResidualScale(1.0, 1.0)
+    rules = [ResidualScale(float(floor), unit) for floor in FLOORS]
     cost = [np.mean(np.log(s)) + np.log(np.mean(residual / s)) for s in (rule(V) for rule in rules)]
     return rules[int(np.argmin(cost))]
 
@@ -128,6 +128,44 @@ def calibrate_interval(
 def interval(blend: np.ndarray, scale: np.ndarray, quantile: float) -> tuple[np.ndarray, np.ndarray]:
     """(f - q s, f + q s), each (n,)."""
     return blend - quantile * scale, blend + quantile * scale
+
+
+def calibrate_quantiles(
+    oof_quantiles: np.ndarray,
+    y: np.ndarray,
+    levels: np.ndarray,
+    oof_scale: np.ndarray | None = None,
+    *,
+    sample_weight: np.ndarray | None = None,
+    groups: np.ndarray | None = None,
+) -> np.ndarray:
+    """(L,) what to add, in units of the scale, so that y stays below each quantile as often as its level says.
+
+    oof_quantiles (n, L) predicted out of fold (the blend in every column will do), y and oof_scale (n,), levels (L,) in
+    (0, 1). Above the median the offset is the conformal quantile of (y - prediction) / scale; below, of its negative:
+    a new y exceeds a high quantile, or falls below a low one, at most as often as it should, for rows exchangeable.
+    Infinite where rows are too few for the level.
+    """
+    levels = np.asarray(levels, dtype=float)
+    if not ((levels > 0) & (levels < 1)).all():
+        raise ValueError(f"quantiles are numbers above 0 and below 1; got {levels.tolist()}")
+    scale = np.ones(len(y)) if oof_scale is None else np.asarray(oof_scale)
+    scores = (np.asarray(y)[:, None] - oof_quantiles) / scale[:, None]
+    sign = np.where(levels >= 0.5, 1.0, -1.0)
+    cut = [
+        conformal_quantile(s * scores[:, j], q if s > 0 else 1 - q, sample_weight=sample_weight, groups=groups)
+        for j, (q, s) in enumerate(zip(levels, sign))
+    ]
+    return sign * np.array(cut)
+
+
+def quantiles(
+    predicted: np.ndarray, levels: np.ndarray, offsets: np.ndarray, scale: np.ndarray | None = None
+) -> np.ndarray:
+    """(n, L) predicted + offset * scale, in the order of the levels: rearranged within a row, so that none cross."""
+    width = np.ones(len(predicted)) if scale is None else scale
+    values = np.sort(predicted + width[:, None] * offsets, axis=1)
+    return values[:, np.argsort(np.argsort(levels, kind="stable"), kind="stable")]
 
 
 def cv_plus_interval(
@@ -179,8 +217,8 @@ def calibrate_set(
 ) -> np.ndarray:
     """Conformal quantile of the true classes' scores, (C,); oof_probability (n, C), label (n,) ints in 0..C-1.
 
-    One quantile for all classes promises coverage over all rows, and may buy it with the frequent classes
-    alone; `per_class` takes a quantile of each class and promises coverage within each, with larger sets.
+    One quantile for all classes guarantees coverage over all rows, and may buy it with the frequent classes
+    alone; `per_class` takes a quantile of each class and guarantees coverage within each, with larger sets.
     """
     scores = SET_SCORES[score](oof_probability)[np.arange(len(label)), label]
     if not per_class:

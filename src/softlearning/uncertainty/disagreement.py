@@ -1,7 +1,7 @@
-"""Doubt: how far the specialists disagree at a row, and which measure of doubt finds the errors.
+"""How far the specialists disagree at a row, and which measure of uncertainty finds the errors.
 
 Arrays in, values out. `P` is (row, specialist, class), regression has one class; `alpha` is a point of the
-simplex, (K,). Nothing here needs a target except the functions that judge a doubt against the truth.
+simplex, (K,). Nothing here needs a target except the functions that judge a measure against the truth.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def entropy(p: np.ndarray) -> np.ndarray:
     return -np.sum(p * np.log(np.where(p > 0, p, 1.0)), axis=1)
 
 
-def max_probability_doubt(p: np.ndarray) -> np.ndarray:
+def max_probability_uncertainty(p: np.ndarray) -> np.ndarray:
     """1 - max_c p_c of each row; p (n, C) -> (n,)."""
     return 1.0 - p.max(axis=1)
 
@@ -53,8 +53,8 @@ def detector_auc(score: np.ndarray, wrong: np.ndarray) -> float:
 
 
 @dataclass(frozen=True)
-class Doubt:
-    """How well one measure of doubt tells wrong rows from right ones. `auc` 0.5 is no better than a coin."""
+class Detector:
+    """How well one measure of uncertainty tells wrong rows from right ones. `auc` 0.5 is no better than a coin."""
 
     name: str
     auc: float
@@ -62,7 +62,7 @@ class Doubt:
     mean_right: float
 
 
-def compare_doubts(P: np.ndarray, alpha: np.ndarray, target: np.ndarray) -> tuple[Doubt, ...]:
+def compare_measures(P: np.ndarray, alpha: np.ndarray, target: np.ndarray) -> tuple[Detector, ...]:
     """Disagreement, entropy and 1 - max probability as detectors of the blend's errors, best first.
 
     P (n, K, C) with C > 1, target (n, C) one-hot; a row is wrong when the blend's largest class is not its own.
@@ -72,13 +72,13 @@ def compare_doubts(P: np.ndarray, alpha: np.ndarray, target: np.ndarray) -> tupl
     scores = {
         "disagreement": disagreement(P, alpha),
         "entropy": entropy(p),
-        "max_probability": max_probability_doubt(p),
+        "max_probability": max_probability_uncertainty(p),
     }
-    rows = [judge_doubt(name, score, wrong) for name, score in scores.items()]
+    rows = [judge_measure(name, score, wrong) for name, score in scores.items()]
     return tuple(sorted(rows, key=lambda row: -np.nan_to_num(row.auc, nan=-1.0)))
 
 
-def judge_doubt(name: str, score: np.ndarray, wrong: np.ndarray) -> Doubt:
-    """The AUC of a doubt and its mean on wrong and on right rows (nan where there are none)."""
+def judge_measure(name: str, score: np.ndarray, wrong: np.ndarray) -> Detector:
+    """The AUC of a measure and its mean on wrong and on right rows (nan where there are none)."""
     mean = [float(score[rows].mean()) if rows.any() else float("nan") for rows in (wrong, ~wrong)]
-    return Doubt(name, detector_auc(score, wrong), mean[0], mean[1])
+    return Detector(name, detector_auc(score, wrong), mean[0], mean[1])

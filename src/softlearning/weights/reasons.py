@@ -1,4 +1,4 @@
-"""Why this weight: reasons, intervals, contributions and the importance of input columns. Nothing is refitted.
+"""Why this weight: reasons and intervals, from out-of-fold predictions alone. Nothing is refitted.
 
 P (n, K, C) out-of-fold predictions, target (n, C), alpha (K,) on the simplex. For the squared loss
 everything about weights is in the Gram matrix of the errors, G = sum over rows and classes of (y - f_k)(y
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from softlearning.weights import solve_weights
+from softlearning.weights import errors, gram, solve_weights
 
 MEMORY = 3 * 10**7  # numbers that a bootstrap may keep
 DUPLICATE = 1e-6  # squared distance of two specialists, as a share of the better one's squared error
@@ -41,10 +41,7 @@ class Reason:
 
 def gram_matrix(P: np.ndarray, target: np.ndarray, row_weight: np.ndarray | None = None) -> np.ndarray:
     """G_kj = weighted mean over rows of (y - f_k).(y - f_j); (K, K)."""
-    n, K, C = P.shape
-    share = np.full(n, 1 / n) if row_weight is None else row_weight / row_weight.sum()
-    errors = (target[:, None, :] - P).transpose(0, 2, 1).reshape(n * C, K)
-    return errors.T @ (errors * np.repeat(share, C)[:, None])
+    return gram(errors(P, target, row_weight))
 
 
 def weights_from_gram(gram: np.ndarray) -> np.ndarray:
@@ -63,7 +60,7 @@ def why_these_weights(
     unfinished: Mapping[str, str] | None = None,
     sample_weight: np.ndarray | None = None,
 ) -> tuple[Reason, ...]:
-    """One Reason a specialist, heaviest first; `names` in the order of P, `unfinished` maps the others to a status."""
+    """One Reason per specialist, heaviest first; `names` in the order of P, `unfinished` maps others to a status."""
     G = gram_matrix(P, target, sample_weight)
     finished = [_reason(k, names, G, alpha) for k in np.argsort(-alpha, kind="stable")]
     others = [Reason(name, 0.0, status) for name, status in (unfinished or {}).items()]
@@ -155,8 +152,8 @@ def _gram_by_rows(P: np.ndarray, target: np.ndarray) -> Callable[[np.ndarray], n
     n, K, _ = P.shape
     if n * K * K > MEMORY:
         return lambda row_weight: gram_matrix(P, target, row_weight)
-    errors = target[:, None, :] - P
-    rows = (errors @ errors.transpose(0, 2, 1)).reshape(n, K * K)
+    each = target[:, None, :] - P
+    rows = (each @ each.transpose(0, 2, 1)).reshape(n, K * K)
     return lambda row_weight: (row_weight @ rows / row_weight.sum()).reshape(K, K)
 
 
@@ -167,65 +164,3 @@ def _row_counts(rng: np.random.Generator, n: int, groups: np.ndarray | None) -> 
     _, member = np.unique(groups, return_inverse=True)
     G = member.max() + 1
     return rng.multinomial(G, np.full(G, 1 / G)).astype(float)[member]
-
-
-def contributions(P: np.ndarray, alpha: np.ndarray) -> np.ndarray:
-    """alpha_k f_k(x), (n, K, C); summed over specialists it is the blend."""
-    return P * alpha[None, :, None]
-
-
-def family_totals(families: Sequence[str], alpha: np.ndarray) -> dict[str, float]:
-    """Weight of each family, heaviest first; `families` in the order of alpha."""
-    totals: dict[str, float] = {}
-    for family, weight in zip(families, alpha):
-        totals[family] = totals.get(family, 0.0) + float(weight)
-    return dict(sorted(totals.items(), key=lambda item: -item[1]))
-
-
-@dataclass(frozen=True)
-class Importance:
-    """Rise of the loss when a column's values are shuffled: mean and standard deviation over repeats, (d,) each."""
-
-    mean: np.ndarray
-    std: np.ndarray
-    base_loss: float
-
-
-def permutation_importance(
-    predict: Callable[[np.ndarray], np.ndarray],
-    X,
-    target: np.ndarray,
-    *,
-    loss: Callable[[np.ndarray, np.ndarray], float] | None = None,
-    repeats: int = 5,
-    seed: int = 0,
-) -> Importance:
-    """How much the blend relies on each input column.
-
-    `predict` maps X to (n,) or (n, C); X is an array (n, d) or a frame with `iloc`; the loss of (target,
-    prediction) is the mean squared error over rows, summed over classes, unless one is given. Correlated
-    columns share what shuffling one of them costs, so a small value does not prove a column useless.
-    """
-    loss = loss or _mean_squared_norm
-    rng = np.random.default_rng(seed)
-    base = loss(target, predict(X))
-    rise = np.empty((X.shape[1], repeats))
-    for j in range(X.shape[1]):
-        for r in range(repeats):
-            rise[j, r] = loss(target, predict(_with_column_shuffled(X, j, rng.permutation(X.shape[0])))) - base
-    return Importance(rise.mean(axis=1), rise.std(axis=1), float(base))
-
-
-def _with_column_shuffled(X, j: int, order: np.ndarray):
-    """A copy of X with the rows of column j in another order; a frame keeps its dtypes."""
-    shuffled = X.copy()
-    if hasattr(X, "iloc"):
-        shuffled.isetitem(j, X.iloc[order, j].array)
-    else:
-        shuffled[:, j] = X[order, j]
-    return shuffled
-
-
-def _mean_squared_norm(target: np.ndarray, prediction: np.ndarray) -> float:
-    """Mean over rows of |y - f|^2, for (n,) or (n, C)."""
-    return float(np.sum((np.asarray(target) - prediction) ** 2) / len(prediction))
