@@ -16,6 +16,7 @@ import sys
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -138,7 +139,8 @@ def search(row: Dataset, path: Path) -> pd.DataFrame:
             "Logistic/Ridge": score,
         }
         if (row.name, line["parameters"]) not in done:
-            table = settle(*row.load.func(*row.load.args, **parameters))
+            load: Any = row.load  # a partial: its function with other parameters
+            table = settle(*load.func(*load.args, **parameters))
             line |= {name: cross_validated(row, table, make, folds) for name, make in PROXIES.items()}
             line["distance"] = np.mean([abs(line[name] - printed[name]) for name in ("Logistic/Ridge", *PROXIES)])
             append(path, {key: _short(value) for key, value in line.items()}, tuple(line))

@@ -1,7 +1,7 @@
 """Is what a model says of itself true? Its stated risk against the risk on rows that nobody has seen.
 
-    python -m softlearning_bench.claimed noise    targets that are noise: the claim may not be kinder than the truth, and
-                                                  the blend may not look better than its best specialist
+    python -m softlearning_bench.claimed noise    targets that are noise: the claim may not be kinder than the truth,
+                                                  and the blend may not look better than its best specialist
     python -m softlearning_bench.claimed real     real tables cut to 200 rows, judged on all the other rows
     python -m softlearning_bench.claimed show     both tables in short
 

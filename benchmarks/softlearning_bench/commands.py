@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from softlearning.cli import FOLDER, name_list, pair, plain_errors
@@ -45,7 +47,7 @@ def bench_run(context, suite, out, datasets, methods, external, **options):
     """Run the cells (dataset, method, seed) that have no result yet."""
     with plain_errors(context):
         others = dict(pair(text, "SYSTEM=FOLDER", "--external") for text in external)
-        choice = {"methods": name_list(methods), "external": others}
+        choice: dict[str, Any] = {"methods": name_list(methods), "external": others}
         own = {name: value for name, value in options.items() if name in OPTIONS[suite]}
         if unused := [name for name, value in options.items() if value is not None and name not in own]:
             raise ValueError(f"suite {suite} has no option --{unused[0].replace('_', '-')}")

@@ -137,7 +137,7 @@ PAPER = {"classification": Library(CLASSIFIERS), "regression": Library(REGRESSOR
 OWN = {"classification": Library(OWN_CLASSIFIERS), "regression": Library(OWN_REGRESSORS)}
 
 # In the order in which they are begun under a limit: strength per second, new kinds early.
-DEFAULT = {
+DEFAULT: dict[str, tuple[str, ...]] = {
     "classification": (
         *("lightgbm", "logistic", "catboost_short", "wide_trees", "lightgbm_pairs", "spline_logistic", "network"),
         *("knn_15", "svm", "quadratic", "qda", "dummy", "log_pool", "logistic_stack", "tree_stack"),
@@ -148,12 +148,12 @@ DEFAULT = {
     ),
 }
 
-BEST = {
+BEST: dict[str, tuple[str, ...]] = {
     "classification": (*DEFAULT["classification"], "catboost_long", "lightgbm_extra", "random_forest", "nystroem"),
     "regression": (*DEFAULT["regression"], "catboost_long", "lightgbm_extra", "random_forest", "lasso_cv"),
 }
 
-FAST = {
+FAST: dict[str, tuple[str, ...]] = {
     "classification": ("lightgbm", "logistic", "wide_trees", "spline_logistic", "knn_15", "dummy"),
     "regression": ("lightgbm", "ridge_cv", "wide_trees", "spline_ridge", "knn_5", "dummy"),
 }
@@ -165,8 +165,8 @@ def named(name: str, task: str) -> Library:
     """The library of that name for a task."""
     if name not in NAMES:
         raise ValueError(f"no library is called {name!r}; {nearest(name, NAMES)}")
-    rows = {"default": DEFAULT, "best": BEST, "fast": FAST, "paper": {task: PAPER[task].names}}[name][task]
-    return every_row(task)[rows]
+    tables = {"default": DEFAULT, "best": BEST, "fast": FAST}
+    return every_row(task)[PAPER[task].names if name == "paper" else tables[name][task]]
 
 
 def classifiers(name: str = "default") -> Library:

@@ -119,6 +119,10 @@ class Specialist:
             parts = self.cost if isinstance(self.cost, tuple) else (self.cost,)  # a saved model has a plain tuple
             object.__setattr__(self, "cost", Cost(*map(float, parts)))
 
+    def seconds(self, rows: int, columns: int, classes: int) -> float:
+        """Expected seconds of one fit on a table of this size."""
+        return (self.cost if isinstance(self.cost, Cost) else Cost(float(self.cost))).at(rows, columns, classes)
+
     def __repr__(self) -> str:
         return f"Specialist({self.name!r}, {self.family!r})"
 

@@ -211,7 +211,7 @@ def fit_task(work: Work, library: Library, keep: bool) -> Task:
     """A fit as a task; under a limit the specialists are begun in the order of the library."""
     s, training = work.specialist, work.table.training
     fold = "refit" if work.fold == REFIT else work.fold
-    cost = s.cost.at(len(work.train), training.schema.width, training.classes)
+    cost = s.seconds(len(work.train), training.schema.width, training.classes)
     return Task(s.name, fold, fit_and_predict, (work, keep), cost=cost, rank=library.names.index(s.name))
 
 

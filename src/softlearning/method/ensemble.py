@@ -189,7 +189,7 @@ class Table:
     def view(self, key: ViewKey | None):
         """The table in a view; the table itself where there is none."""
         fitted = None if key is None else self.ensemble.views.get(key)
-        if fitted is None:
+        if key is None or fitted is None:
             return self.X
         if key not in self._views:
             self._views[key] = fitted.transform(self.X)

@@ -129,8 +129,8 @@ class Record:
 
     # -- held-out rows ------------------------------------------------------------------------------------------------
 
-    def of_rows(self, values: np.ndarray | None) -> np.ndarray | None:
-        """The entries of the rows that some fold held out."""
+    def of_rows(self, values) -> Any:
+        """The entries of the rows that some fold held out; None of None."""
         return None if values is None else values[self.crossed.predicted]
 
     @cached_property
