@@ -2,7 +2,7 @@
 1. A first blend
 ================
 
-Fit a blend, read who got weight and why to believe it, and predict with a doubt.
+Fit a blend, read who got weight and why to believe it, and predict with an uncertainty.
 """
 
 # %%
@@ -18,11 +18,12 @@ X_train, X_test, y_train, y_test = train_test_split(X, y, train_size=700, random
 model = SoftClassifier(library="fast").fit(X_train, y_train)
 
 # %%
-# The leaderboard has one line a specialist: its weight, its own cross-validated risk and score, and what it cost.
+# The leaderboard has one line per specialist: its weight, its own cross-validated risk and score, and what it cost.
 print(model.leaderboard_[["specialist", "family", "weight", "cv_risk", "cv_score"]].to_string(index=False))
 
 # %%
-# The weights are optimal, and the certificate proves it: no point of the simplex is better by more than the gap.
+# The certificate: no convex weights have an objective that is lower by more than the gap. On few rows the default rule
+# stands back from the optimum, because an optimum follows noise.
 print(model.certificate_)
 
 # %%
@@ -30,8 +31,9 @@ print(model.certificate_)
 print(model.verdict_)
 
 # %%
-# Predictions come with a doubt: how far the specialists lie apart on each row.
+# Predictions come with an uncertainty: how far the specialists lie apart on each row.
 print("accuracy on new rows:", round(model.score(X_test, y_test), 3))
 wrong = model.predict(X_test) != y_test
-doubt = model.disagreement(X_test)
-print("mean disagreement where wrong:", round(doubt[wrong].mean(), 4), "and where right:", round(doubt[~wrong].mean(), 4))
+apart = model.disagreement(X_test)
+print("mean disagreement where wrong:", round(apart[wrong].mean(), 4))
+print("mean disagreement where right:", round(apart[~wrong].mean(), 4))

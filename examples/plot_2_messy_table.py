@@ -2,7 +2,8 @@
 2. A table as it is
 ===================
 
-Strings, categories, dates, gaps, an identifier: the table goes in as it is, and the model says what it understood.
+Strings, categories, dates, missing values, an identifier: the table goes in as it is, and the model says what it
+understood.
 """
 
 # %%
@@ -29,7 +30,7 @@ model = SoftClassifier(library=["logistic", "lightgbm", "naive_bayes"]).fit(visi
 print(model.table_)
 
 # %%
-# At prediction time one gate stands before all specialists: columns are matched by name in any order, an unseen ward
+# At prediction time one input validation stands before all specialists: columns are matched by name in any order, an unseen ward
 # is allowed, and a missing column is refused by name.
 new = visits.sample(3, random_state=1)[["ward", "temperature", "admitted", "age", "patient"]]
 new.loc[new.index[0], "ward"] = "a new ward"

@@ -26,7 +26,7 @@ print("patients in both parts of a fold:", len(set(patients[train]) & set(patien
 # %%
 # Time order: any scikit-learn splitter. The first rows are never predicted, and the weights come from the others.
 model = SoftRegressor(library=["ridge", "knn_5"], cv=TimeSeriesSplit(4)).fit(X, y)
-print("rows with an honest prediction:", int(np.isfinite(model.oof_).all(axis=(1, 2)).sum()), "of", len(y))
+print("rows with a held-out prediction:", int(np.isfinite(model.oof_).all(axis=(1, 2)).sum()), "of", len(y))
 
 
 # %%

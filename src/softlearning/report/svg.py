@@ -64,7 +64,7 @@ def short(value: float | None) -> str:
         return "0"
     if 1e-4 <= abs(value) < 1e7:
         digits = max(0, 2 - math.floor(math.log10(abs(value))))
-        text = f"{value:,.{digits}f}"
+        text = f"{value:{',' if abs(value) >= 1e4 else ''}.{digits}f}"  # a year has no comma
         return (text.rstrip("0").rstrip(".") if "." in text else text).replace("-", "−")
     mantissa, exponent = f"{value:.2e}".split("e")
     return f"{mantissa.rstrip('0').rstrip('.')}e{int(exponent)}".replace("-", "−")

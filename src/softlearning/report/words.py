@@ -48,7 +48,7 @@ def headline(summary: Summary) -> str:
     return (
         f"On rows it has not seen, the blend is off by {short(a['rmse']['value'])} (root mean squared error, 95 % "
         f"interval {short(a['rmse']['low'])} to {short(a['rmse']['high'])}) and explains {percent(a['value'])} of the "
-        f"variance{target or ' of the target'} ({interval})."
+        f"variance{target or ' of the target'} ({percent(a['low'])} to {percent(a['high'])})."
     )
 
 
@@ -115,7 +115,7 @@ def _departure(c: dict[str, Any]) -> str:
     moved, there = percent(c["moved"], 0), f"where the loss on these rows is {short(c['objective'])}"
     if c["rule"] == "guarded":
         return (
-            f"the guard moved {moved} of the weight from it towards safer shares, {there}, because weights "
+            f"the guard moved {moved} of the weight from it towards prior shares, {there}, because weights "
             "learnt from few rows follow their noise"
         )
     return f"the rule {name(c['rule'])} puts {moved} of the weight elsewhere, {there}"

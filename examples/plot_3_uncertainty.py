@@ -6,7 +6,7 @@ Abstain where the specialists disagree, and give intervals and sets with a state
 """
 
 # %%
-# Selective prediction: answer the rows with the least doubt, or as many as a promised error rate allows.
+# Selective prediction: answer the surest rows, or as many as a wanted error rate allows.
 import numpy as np
 from sklearn.datasets import load_diabetes, load_digits
 from sklearn.model_selection import train_test_split
