@@ -94,7 +94,7 @@ def test_training_rows_tell_no_importance_and_the_page_says_why(rng):
 
 
 def test_a_bootstrap_is_drawn_only_when_asked_for(regressed, monkeypatch):
-    monkeypatch.setattr("softlearning.report.summarise.bootstrap_weights", lambda *_, **__: pytest.fail("drawn"))
+    monkeypatch.setattr("softlearning.report.summarise.weigh", lambda *_, **__: pytest.fail("drawn"))
     summary = summarise_model(regressed[0], draws=0)
     assert all(w["low"] is None for w in summary["weights"])
     assert "intervals when the rows are drawn" not in to_html(summary)

@@ -35,7 +35,8 @@ LIGHTGBM_WORD = re.compile(r"[A-Za-z0-9_]{0,60}")  # LightGBM joins parameters t
 CATBOOST_WORD = re.compile(r"[A-Za-z0-9_:;=.,~+-]{0,200}")  # CatBoost's words have options, as in Quantile:alpha=0.9
 NAMES = """
 _objective alpha bagging_fraction bagging_freq bagging_seed boost_from_average boosting boosting_type cat_l2
-cat_smooth categorical_column class_weight colsample_bytree data_random_seed data_sample_strategy deterministic drop_rate drop_seed
+cat_smooth categorical_column class_weight colsample_bytree data_random_seed data_sample_strategy deterministic
+drop_rate drop_seed
 early_stopping_min_delta early_stopping_round early_stopping_rounds enable_bundle extra_seed extra_trees fair_c
 feature_fraction feature_fraction_bynode feature_fraction_seed feature_pre_filter first_metric_only force_col_wise
 force_row_wise histogram_pool_size importance_type is_unbalance lambda_l1 lambda_l2 learning_rate max_bin
