@@ -108,7 +108,7 @@ def answer(record: Record) -> dict[str, Any]:
         "score_name": SCORE_NAMES[record.task],
         **score,
         "rmse": rmse,
-        "loss_name": LOSS_NAMES[record.task, record.loss],
+        "loss_name": LOSS_NAMES.get((record.task, record.loss), f"{record.loss} loss"),
         "loss": record.comparison.risk,
         "rows": schema.rows,
         "columns": schema.width,
