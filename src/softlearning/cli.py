@@ -24,7 +24,6 @@ TASKS = ("auto", "classification", "regression")
 LIBRARIES = ("default", "best", "fast", "paper")
 UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 CHUNK = 50_000  # rows that are predicted at a time
-RARE = 10  # rows of a class from which its ranking is measured
 USELESS = 3  # exit code
 INTERRUPTED = 130  # exit code
 NOT_KEPT = "nothing was saved; --checkpoint FOLDER would keep finished work"
@@ -97,6 +96,8 @@ def main(context: click.Context, traceback: bool) -> None:
 def fit(context, table, target, out, page, test, library, time_limit, memory_limit, jobs, task, types, drop, group,
         weight, time, cv, checkpoint, seed, allow_useless):  # fmt: skip
     """Learn from TABLE and save the model."""
+    from softlearning.report import console
+
     given = dict(pair(text, "COLUMN=TYPE, such as zip=category", "--type") for text in types)
     settings = {
         "library": _library(library),
@@ -122,7 +123,7 @@ def fit(context, table, target, out, page, test, library, time_limit, memory_lim
         _print_understood(X, given, f"Target `{target}`: {task}{reason}")
         model = _fitted(task, settings, X, _labels(y, task), row_weight, groups)
         summary = _summary(model, test if page else None, drawn=page is not None)
-        _print_model(summary)
+        click.echo("\n".join(console.model(summary)) + "\n")
         if test is not None:
             _print_scores(model, _read_and_answer(model, test))
         _save(model, out)
@@ -142,14 +143,16 @@ def _fitted(task: str, settings: dict[str, Any], X, y, row_weight, groups):
 
 def _summary(model, rows: Path | None, drawn: bool) -> dict[str, Any]:
     """The summary; the importance of columns where rows that the model has not seen are given."""
+    from softlearning.data.schema import read_target
+    from softlearning.evaluation.rows import named
     from softlearning.report.summarise import DRAWS, summarise_model
 
     given = {}
     if rows is not None:
         frame = _read(rows)
-        y = frame[_target(model, frame, None)]
+        y = read_target(named(frame, model.record_.training.target_name))
         known = y.notna()
-        given = {"X": _known_columns(model, frame[known]), "y": _labels(_read_target(y[known]), model.record_.task)}
+        given = {"X": _known_columns(model, frame[known]), "y": _labels(y[known], model.record_.task)}
     command = shlex.join(["softlearning", *sys.argv[1:]])
     return summarise_model(model, command=command, draws=DRAWS if drawn else 0, **given)
 
@@ -163,12 +166,6 @@ def _end(context: click.Context, summary: dict[str, Any], out: Path, allow_usele
         if not allow_useless:
             context.exit(USELESS)
     click.echo(f"Next: softlearning predict {shlex.quote(str(out))} NEW_TABLE --out predictions.csv")
-
-
-def _print_model(summary: dict[str, Any]) -> None:
-    from softlearning.report import console
-
-    click.echo("\n".join(console.model(summary)) + "\n")
 
 
 def _save(model, path: Path) -> None:
@@ -209,7 +206,7 @@ def evaluate(context, model, table, target, group, weight):
     """Score MODEL on the rows of TABLE, which it must not have seen: metrics with 95 % intervals."""
     with plain_errors(context):
         fitted = _load(model)
-        _print_scores(fitted, _read_and_answer(fitted, table), target, group, weight)
+        _print_scores(fitted, _read_and_answer(fitted, table), target=target, group=group, weight=weight)
 
 
 @main.command()
@@ -287,68 +284,15 @@ def _read_and_answer(model, table: Path, coverage: float = 0.9) -> Iterator[tupl
         yield frame, model.predict_full(_known_columns(model, frame), coverage)
 
 
-def _target(model, frame, asked: str | None) -> str:
-    name = asked or model.record_.training.target_name
-    if not name:
-        raise click.UsageError("the model does not know what its target was called: name it with --target")
-    return _column(frame, name, "--target")
-
-
-def _print_scores(model, met, target=None, group=None, weight=None, *, err: bool = False) -> None:
-    """Metrics, with intervals, of parts of a table and what was said of them; rows without truth are counted."""
-    import numpy as np
-
-    from softlearning.evaluation import score_rows
+def _print_scores(model, met, *, err: bool = False, **columns: str | None) -> None:
+    """Metrics, with intervals, of parts of a table and what was said of them."""
+    from softlearning.evaluation.rows import score_parts
     from softlearning.report import console
 
-    roles = {option: name for option, name in (("--group", group), ("--weight", weight)) if name is not None}
-    parts = [
-        (
-            _truth(model, frame[_target(model, frame, target)]),
-            answers.value[:, None] if answers.probability is None else answers.probability,
-            *(frame[_column(frame, name, option)].to_numpy() for option, name in roles.items()),
-        )
-        for frame, answers in met
-    ]
-    y, P, *taken = (np.concatenate(column) for column in zip(*parts))
-    known = np.isfinite(y)
-    if not known.any():
-        raise ValueError("no row has a target that the model knows: there is nothing to score")
-    if not known.all():
-        click.echo(f"Note: {(~known).sum()} rows have no target, or a class the model never saw: not scored", err=True)
-    extra = {option: values[known] for option, values in zip(roles, taken)}
-    classes = np.arange(len(model.classes_)) if model.record_.task == "classification" else None
-    found = score_rows(
-        y[known],
-        {"model": P[known]},
-        _metrics(model, y[known]),
-        classes=classes,
-        groups=extra.get("--group"),
-        sample_weight=extra.get("--weight"),
-    )
-    click.echo("\n".join([f"Scored on {known.sum()} rows:", *console.scores(found), ""]), err=err)
-
-
-def _truth(model, column):
-    """The target as numbers or places among the classes; NaN where it is missing or a class is unknown."""
-    import numpy as np
-
-    y, truth = _read_target(column), np.full(len(column), np.nan)
-    known = y.notna().to_numpy()
-    if model.record_.task == "regression":
-        truth[known] = y[known].astype(float)
-    else:
-        place = {str(label): code for code, label in enumerate(model.classes_)}
-        truth[known] = [place.get(str(label), np.nan) for label in _labels(y[known], "classification")]
-    return truth
-
-
-def _metrics(model, y) -> list[str]:
-    """Log loss, accuracy and for two classes AUC, or RMSE and R2."""
-    if model.record_.task == "regression":
-        return ["neg_root_mean_squared_error", "r2"]
-    two = len(model.classes_) == 2 and min((y == 0).sum(), (y == 1).sum()) >= RARE
-    return ["neg_log_loss", "accuracy", *(["roc_auc"] if two else [])]
+    found, unknown = score_parts(model, met, **columns)
+    if unknown:
+        click.echo(f"Note: {unknown} rows have no target, or a class the model never saw: not scored", err=True)
+    click.echo("\n".join(console.scores(found)) + "\n", err=err)
 
 
 # -- demo and serve ---------------------------------------------------------------------------------------------------
@@ -439,12 +383,6 @@ def _read(path: Path):
     return read_table(path)
 
 
-def _read_target(column):
-    from softlearning.data.schema import read_target
-
-    return read_target(column)
-
-
 def _column(frame, name: str, option: str) -> str:
     """The column that is meant; a misspelt one gets the nearest name."""
     names = [str(n) for n in frame.columns]
@@ -455,6 +393,8 @@ def _column(frame, name: str, option: str) -> str:
 
 def _split(frame, target: str, group: str | None, weight: str | None, drop: tuple[str, ...]):
     """Features, target, groups and weights; rows without a target are skipped, and counted."""
+    from softlearning.data.schema import read_target
+
     asked = {"--target": target, "--group": group, "--weight": weight}
     roles = {option: _column(frame, name, option) for option, name in asked.items() if name is not None}
     if len(set(roles.values())) < len(roles):
@@ -467,7 +407,7 @@ def _split(frame, target: str, group: str | None, weight: str | None, drop: tupl
     if not X.shape[1]:
         raise click.UsageError(f"the table has no column besides {', '.join([*roles.values(), *drop])}")
     taken = (None if name is None else frame[name].to_numpy() for name in (group, weight))
-    return X, _read_target(frame[target]).rename(target), *taken
+    return X, read_target(frame[target]).rename(target), *taken
 
 
 def _in_time_order(frame, column: str, folds: int | None):
@@ -497,10 +437,10 @@ def _task(y, asked: str) -> tuple[str, str]:
 
 
 def _labels(y, task: str):
-    """The target as the estimators take it: whole numbers that a missing value had turned to floats are whole again."""
-    if task == "regression" or y.dtype.kind != "f":
-        return y
-    return y.astype(int) if (y == y.round()).all() else y.astype(str)
+    """The target as the estimators take it."""
+    from softlearning.evaluation.rows import as_labels
+
+    return y if task == "regression" else as_labels(y)
 
 
 @contextmanager

@@ -1,7 +1,6 @@
 """What the command prints fits a screen of 80 columns and says each thing once."""
 
 import numpy as np
-import pandas as pd
 
 from softlearning.evaluation import score_rows
 from softlearning.report import console
@@ -26,9 +25,10 @@ def test_columns_are_aligned_and_names_cannot_steer_the_terminal():
 def test_losses_are_shown_as_losses_with_ordered_intervals(rng):
     y = rng.normal(size=80)
     found = score_rows(y, {"model": (y + rng.normal(size=80))[:, None]}, ["neg_root_mean_squared_error", "r2"])
-    rmse, r2 = (line.split() for line in console.scores(found)[1:])
+    title, _, *lines = console.scores(found)
+    rmse, r2 = (line.split() for line in lines)
+    assert title == "Scored on 80 rows:"
     assert rmse[0] == "RMSE"
     assert float(rmse[2]) < float(rmse[1]) < float(rmse[4])
     assert r2[0] == "R²"
     assert float(rmse[1]) == np.round(-found.scores["score"][0], 4)
-    assert isinstance(found.scores, pd.DataFrame)

@@ -88,9 +88,10 @@ def failed(summary: dict[str, Any]) -> list[str]:
 
 def scores(found: Any) -> list[str]:
     """Metrics with intervals of an `Evaluation`, one line per metric; losses as losses."""
+    title = f"Scored on {int(found.folds['rows'].sum())} rows:"
     rows = [("", "score", "95 % interval")]
     for line in found.scores.itertuples():
         sign = -1 if line.metric.startswith("neg_") else 1
         low, high = sorted((sign * line.low, sign * line.high))
         rows.append((METRICS.get(line.metric, line.metric), f"{sign * line.score:.4f}", f"{low:.4f} to {high:.4f}"))
-    return columns(rows, right=(1,))
+    return [title, *columns(rows, right=(1,))]

@@ -112,7 +112,8 @@ def _departure(c: dict[str, Any]) -> str:
     """How the weights of a rule differ from the exact optimum."""
     if c["moved"] < 0.005:
         return "the weights are that optimum"
-    moved, there = percent(c["moved"], 0), f"where the loss on these rows is {short(c['objective'])}"
+    higher = percent(c["objective"] / c["exact_objective"] - 1, 2) if c["exact_objective"] > 0 else "a little"
+    moved, there = percent(c["moved"], 0), f"where the loss on these rows is {higher} higher"
     if c["rule"] == "guarded":
         return (
             f"the guard moved {moved} of the weight from it towards prior shares, {there}, because weights "

@@ -1,0 +1,88 @@
+"""Scores of a fitted model on the rows of a table that it has not seen, read part by part."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from softlearning.data.messages import nearest
+from softlearning.data.schema import read_target
+from softlearning.evaluation import Evaluation, score_rows
+from softlearning.method.prediction import Prediction
+
+RARE = 10  # rows of a class from which its ranking is measured
+
+
+def score_parts(
+    model: Any,
+    parts: Iterable[tuple[pd.DataFrame, Prediction]],
+    *,
+    target: str | None = None,
+    group: str | None = None,
+    weight: str | None = None,
+) -> tuple[Evaluation, int]:
+    """Scores with intervals, and how many rows have no target or a class that the model never saw.
+
+    parts : rows, and what the model says of them. target, group, weight : columns; the target is the one that the model
+    was fitted on unless another is named.
+    """
+    roles = {"target": target or model.record_.training.target_name, "group": group, "weight": weight}
+    if not roles["target"]:
+        raise ValueError("the model does not know what its target was called: name the column")
+    found: dict[str, list[np.ndarray]] = {role: [] for role, name in roles.items() if name}
+    predicted = []
+    for frame, said in parts:
+        for role, columns in found.items():
+            column = named(frame, str(roles[role]))
+            columns.append(truth(model, column) if role == "target" else column.to_numpy())
+        predicted.append(said.value[:, None] if said.probability is None else said.probability)
+    taken = {role: np.concatenate(columns) for role, columns in found.items()}
+    known, y = np.isfinite(taken["target"]), taken["target"]
+    if not known.any():
+        raise ValueError("no row has a target that the model knows: there is nothing to score")
+    scores = score_rows(
+        y[known],
+        {"model": np.concatenate(predicted)[known]},
+        usual_metrics(model, y[known]),
+        classes=np.arange(len(model.classes_)) if model.record_.task == "classification" else None,
+        groups=taken["group"][known] if group else None,
+        sample_weight=taken["weight"][known] if weight else None,
+    )
+    return scores, int((~known).sum())
+
+
+def named(frame: pd.DataFrame, name: str) -> pd.Series:
+    """The column of this name, or an error with the nearest one."""
+    if name not in frame.columns:
+        raise ValueError(f"the table has no column {name!r}; {nearest(name, frame.columns)}")
+    return frame[name]
+
+
+def truth(model: Any, column: pd.Series) -> np.ndarray:
+    """The target as numbers or places among the classes; NaN where it is missing or a class is unknown."""
+    y, found = read_target(column), np.full(len(column), np.nan)
+    known = y.notna().to_numpy()
+    if model.record_.task == "regression":
+        found[known] = y[known].astype(float)
+    else:
+        place = {str(label): code for code, label in enumerate(model.classes_)}
+        found[known] = [place.get(str(label), np.nan) for label in as_labels(y[known])]
+    return found
+
+
+def as_labels(y: pd.Series) -> pd.Series:
+    """Classes: whole numbers that a missing value had turned to floats are whole again."""
+    if y.dtype.kind != "f":
+        return y
+    return y.astype(int) if (y == y.round()).all() else y.astype(str)
+
+
+def usual_metrics(model: Any, y: np.ndarray) -> list[str]:
+    """Log loss, accuracy and for two classes the area under the ROC curve; or RMSE and R2."""
+    if model.record_.task == "regression":
+        return ["neg_root_mean_squared_error", "r2"]
+    two = len(model.classes_) == 2 and min((y == 0).sum(), (y == 1).sum()) >= RARE
+    return ["neg_log_loss", "accuracy", *(["roc_auc"] if two else [])]
