@@ -75,6 +75,7 @@ def strained(summary):
         "i",
     ]
     lines = [{**s["weights"][0], "specialist": f"{names[k % 5]}{k}"} for k in range(24)]
+    s["leaderboard"] = [{**s["leaderboard"][0], "specialist": line["specialist"]} for line in lines]
     s["weights"] = lines
     s["diversity"]["names"] = [line["specialist"] for line in lines]
     s["diversity"]["correlation"] = [[(-1.0) ** (i + j) * 0.7 for j in range(24)] for i in range(24)]
@@ -103,7 +104,7 @@ def test_long_wide_and_many_names_fit_too(browser, summary, tmp_path, width):
 def test_hostile_texts_run_nothing_and_fetch_nothing(browser, class_summary, tmp_path):
     for payload in PAYLOADS[::10]:
         s = copy.deepcopy(class_summary)
-        s["failures"] = [{"specialist": "knn", "where": "fold 1", "why": "why", "seconds": 0.1}]
+        s["failures"] = [{"specialist": "knn", "what": "failed", "why": "why", "seconds": 0.1}]
         for place in PLACES:
             place(s, payload)
         path = write_page(s, tmp_path / "page.html")

@@ -104,7 +104,7 @@ def in_setting(s, text):
 
 
 def in_reason(s, text):
-    s["table"]["details"][0]["reason"] = s["weights"][0]["reason"] = text
+    s["table"]["details"][0]["reason"] = s["leaderboard"][0]["reason"] = text
 
 
 PLACES = (in_column, in_category, in_class, in_specialist, in_failure, in_command, in_setting, in_reason)

@@ -72,7 +72,9 @@ def test_rows_of_a_group_count_as_one_in_every_interval(rng):
 def test_weights_come_with_intervals_and_reasons(summary):
     assert sum(w["weight"] for w in summary["weights"]) == pytest.approx(1)
     assert sum(f["weight"] for f in summary["families"]) == pytest.approx(1)
-    assert all(0 <= w["low"] <= w["high"] <= 1 and w["reason"] for w in summary["weights"])
+    assert all(0 <= w["low"] <= w["high"] <= 1 for w in summary["weights"])
+    assert all(line["reason"] for line in summary["leaderboard"])
+    assert sum(line["effective"] for line in summary["leaderboard"]) == pytest.approx(1)
 
 
 def test_the_column_that_makes_the_outcome_matters_most_and_noise_hardly(summary):
@@ -138,7 +140,7 @@ def test_one_specialist_has_no_disagreement_to_report(rng):
     X = rng.normal(size=(40, 2))
     summary = summarise_model(SoftRegressor(["ridge"]).fit(X, X[:, 0] + rng.normal(size=40)))
     assert summary["uncertainty"] is None
-    assert summary["weights"][0]["reason"] == "the only specialist"
+    assert summary["leaderboard"][0]["reason"] == "the only specialist"
 
 
 def test_rows_without_weight_change_no_score(classified):

@@ -174,24 +174,11 @@ def _against(record: Record, c: Comparison, rival: np.ndarray) -> dict[str, Any]
 
 
 def weight_lines(record: Record, draws: int) -> list[dict[str, Any]]:
-    """Every specialist that finished: weight, also through stackers, bootstrap interval and reason; heaviest first."""
-    library, alpha, held = record.crossed.library, record.solution.weights, record.held_out
-    P = tensor(record)
-    family = {s.name: s.family for s in library}
-    effective = dict(zip(library.names, record.handed_down(alpha).tolist()))
-    spans = intervals(record, P, draws)
-    return [
-        {
-            "specialist": reason.specialist,
-            "family": family[reason.specialist],
-            "weight": reason.weight,
-            "effective": effective[reason.specialist],
-            "low": spans[reason.specialist][0],
-            "high": spans[reason.specialist][1],
-            "reason": in_words(reason),
-        }
-        for reason in why_these_weights(library.names, P, held.target, alpha, sample_weight=held.weight)
-    ]
+    """Weight and bootstrap interval of every specialist that finished, heaviest first."""
+    alpha = dict(zip(record.crossed.library.names, record.solution.weights.tolist()))
+    spans = intervals(record, tensor(record), draws)
+    heaviest = sorted(alpha, key=lambda name: -alpha[name])
+    return [{"specialist": n, "weight": alpha[n], "low": spans[n][0], "high": spans[n][1]} for n in heaviest]
 
 
 def intervals(record: Record, P: np.ndarray, draws: int) -> dict[str, tuple[float | None, float | None]]:
@@ -223,9 +210,18 @@ def in_words(reason: Reason) -> str:
 
 
 def leaderboard_lines(model) -> list[dict[str, Any]]:
-    """The specialists that finished; `failures` has the others."""
-    lines = model.leaderboard_.to_dict("records")
-    return [{str(k): v for k, v in x.items()} for x in lines if x["specialist"] in model.record_.crossed.library]
+    """The specialists that finished, with their weight also through stackers, and why; `failures` has the others."""
+    record: Record = model.record_
+    names, alpha, held = record.crossed.library.names, record.solution.weights, record.held_out
+    effective = dict(zip(names, record.handed_down(alpha).tolist()))
+    reasons = why_these_weights(names, tensor(record), held.target, alpha, sample_weight=held.weight)
+    why = {reason.specialist: in_words(reason) for reason in reasons}
+    lines = ({str(k): v for k, v in line.items()} for line in model.leaderboard_.to_dict("records"))
+    return [
+        {**line, "effective": effective[line["specialist"]], "reason": why[line["specialist"]]}
+        for line in lines
+        if line["specialist"] in effective
+    ]
 
 
 def certificate(record: Record) -> dict[str, Any]:
