@@ -3,7 +3,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import nnls
 
-from softlearning.weights import RULES, row_losses, slsqp_starts, solve_weights
+from softlearning.weights import RULES, row_losses, solve_weights
 from tests.weights.solver_problems import SQUARED_KINDS, infeasibility, softmax, squared_problem
 
 LOSSES = ("squared", "log")
@@ -79,20 +79,6 @@ def test_greedy_weights_are_fiftieths_and_at_least_as_good_as_the_best_specialis
     fiftieths = greedy.weights * 50
     assert_allclose(fiftieths, fiftieths.round(), atol=1e-12)
     assert greedy.objective <= solve_weights(*classes, rule="best", loss=loss).objective
-
-
-@pytest.mark.parametrize("loss", LOSSES)
-def test_slsqp_on_a_scaled_objective_reaches_the_optimum(loss, classes):
-    slsqp = solve_weights(*classes, rule="slsqp", loss=loss)
-    assert_allclose(slsqp.weights, solve_weights(*classes, loss=loss).weights, atol=1e-4)
-
-
-def test_slsqp_runs_from_two_more_starts_than_specialists(classes):
-    starts = slsqp_starts(*classes)
-    assert starts.weights.shape == (8, 6)
-    assert_allclose(starts.objectives, [row_losses(*classes, w).mean() for w in starts.weights])
-    with pytest.raises(ValueError, match="reading"):
-        slsqp_starts(*classes, reading="median")
 
 
 def test_a_callable_is_a_rule_and_sees_only_rows_that_count(classes):
