@@ -100,7 +100,7 @@ def _pinball(q: float = 0.5) -> Loss:
     """q (y - b) where the blend is too low, (1 - q) (b - y) where it is too high: least at the q-quantile."""
     if not 0 < q < 1:
         raise ValueError(f"the pinball loss needs a quantile between 0 and 1, got {q:g}")
-    return _kinked(f"pinball:{q:.12g}", q, 1 - q)
+    return _kinked(f"pinball:{float(q)!r}", q, 1 - q)
 
 
 def _kinked(name: str, low: float, high: float) -> Loss:
@@ -133,7 +133,7 @@ def _huber(delta: float) -> Loss:
         return np.where(error <= delta, error**2 / 2, delta * (error - delta / 2))
 
     return Loss(
-        f"huber:{delta:.12g}",
+        f"huber:{float(delta)!r}",
         pointwise=pointwise,
         slope=lambda y, b: np.clip(b - y, -delta, delta),
         curvature=lambda y, b: (np.abs(b - y) <= delta).astype(float),
@@ -146,8 +146,8 @@ def _poisson() -> Loss:
     return Loss(
         "poisson",
         pointwise=lambda y, b: np.maximum(2 * (_y_log_ratio(y, b) - y + b), 0.0),
-        slope=lambda y, b: 2 * (1 - y / b),
-        curvature=lambda y, b: 2 * y / b**2,
+        slope=lambda y, b: 2 * (1 - y / np.maximum(b, FLOOR)),
+        curvature=lambda y, b: 2 * y / np.maximum(b, FLOOR) ** 2,
         build=build_positive,
         minimise=_newton,
         check=_check_counts,
@@ -170,7 +170,7 @@ def _tweedie(power: float = 1.5) -> Loss:
         return 2 * (p * y - (p - 1) * b) * b ** (-p - 1)
 
     return Loss(
-        f"tweedie:{p:.12g}",
+        f"tweedie:{float(p)!r}",
         pointwise=pointwise,
         slope=lambda y, b: 2 * (b - y) * b**-p,
         curvature=curvature,

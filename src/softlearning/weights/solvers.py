@@ -88,15 +88,16 @@ def simplex_newton(
     w = L^-1 (g - (A + D) alpha) it is |(L' + w 1') v|^2 / 2 on the simplex: again `simplex_least_squares`.
     """
     alpha = np.full(matrix.shape[1], 1 / matrix.shape[1])
-    best, smallest, damping = alpha, np.inf, 1e-3
+    best, smallest, damping, idle = alpha, np.inf, 1e-3, 0
     for _ in range(2 * MAX_STEPS):
         blend = matrix @ alpha
         now, by_entry = value(blend), slope(blend)
         gradient = matrix.T @ by_entry
         gap = float(alpha @ gradient - gradient.min())
+        idle = 0 if gap < 0.5 * smallest else idle + 1
         if gap < smallest:
             best, smallest = alpha, gap
-        if gap <= 1e-13 * abs(now):
+        if gap <= 1e-13 * abs(now) or (idle > 5 and smallest <= 1e-10 * abs(now)):  # rounding is all that is left
             break
         root = triangle(np.sqrt(np.maximum(curvature(blend), 0.0))[:, None] * matrix)
         target = _model_minimum(root.T @ root, gradient, alpha, damping)
@@ -134,7 +135,7 @@ def _descent(
         for _ in range(40):
             middle = (low + high) / 2
             low, high = (middle, high) if derivative(middle) <= 0 else (low, middle)
-    return high if value(blend + high * change) <= now * (1 + 1e-14) else 0.0
+    return high if value(blend + high * change) <= now * (1 + 1e-9) else 0.0  # where it is not convex
 
 
 def pinball_programme(matrix: Floats, mass: Floats, low: float, high: float) -> tuple[Floats, Floats]:
