@@ -333,8 +333,9 @@ class SoftLearning(CallbackSupportMixin, BaseEstimator):
     # -- checks -------------------------------------------------------------------------------------------------------
 
     def _check_parameters(self):
-        allowed = ("auto", *(LOSSES if self._task == "classification" else ("squared",)))
-        if self.loss not in allowed:
+        allowed = ("auto", *(name for name in LOSSES if self._task == "regression" or name in ("squared", "log")))
+        allowed = tuple(name for name in allowed if self._task == "classification" or name != "log")
+        if str(self.loss).split(":")[0] not in allowed:
             raise ValueError(f"loss is {self.loss!r}; for {self._task} it is one of {', '.join(allowed)}")
         if self.refit not in REFITS:
             raise ValueError(f"refit is {self.refit!r}; it is True, False or 'auto'")
