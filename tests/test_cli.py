@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 
-from softlearning.cli import main
+from softlearning.cli import _bytes, main
 
 FEW = "logistic,naive_bayes"
 
@@ -77,6 +77,7 @@ def test_a_misspelt_file_gets_the_nearest_name(run, flowers):
         (["--out", "model", "--type", "Color=category"], "did you mean 'Colour'?"),
         (["--out", "model", "--group", "Species"], "different columns"),
         (["--out", "model", "--memory-limit", "much"], "500M"),
+        (["--out", "model", "--memory-limit", "0"], "500M"),
         (["--out", "model", "--time-limit", "-1"], "--time-limit"),
         (["--out", "model", "--task", "clustering"], "classification"),
         (["--out", "model", "--drop", "Sise"], "did you mean 'Size'?"),
@@ -345,3 +346,8 @@ def test_the_screen_is_at_most_80_columns_wide_and_shows_no_names_of_the_code(ru
     assert max(len(line) for line in body.splitlines()) <= 80 + len("specialist")
     for token in ("failures_", "cv_risk", "%plain", "neg_"):
         assert token not in answer.output
+
+
+@pytest.mark.parametrize(("text", "size"), [("2G", 2**31), ("500M", 500 * 2**20), ("1.5 KiB", 1536), ("64b", 64)])
+def test_amounts_of_memory_are_read_as_they_are_written(text, size):
+    assert _bytes(text) == size

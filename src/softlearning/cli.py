@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import sys
 import warnings
@@ -347,13 +348,8 @@ def name_list(text: str | None) -> list[str] | None:
 
 
 def _bytes(text: str) -> int:
-    number, unit = text.strip().upper().removesuffix("B").removesuffix("I"), ""
-    if number[-1:] in UNITS:
-        number, unit = number[:-1], number[-1]
-    try:
-        size = int(float(number) * UNITS[unit])
-    except ValueError:
-        size = 0
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(?:I?B)?", text.strip().upper())
+    size = int(float(found[1]) * UNITS[found[2]]) if found else 0
     if size <= 0:
         raise click.BadParameter(f"{text!r} is no amount of memory, such as 2G or 500M", param_hint="--memory-limit")
     return size

@@ -72,10 +72,6 @@ class Answer(BaseModel):
     predictions: list[Line]
 
 
-class Health(BaseModel):
-    status: str
-
-
 ERRORS: dict[int | str, dict[str, Any]] = {
     400: {"model": Error, "description": "Not JSON."},
     408: {"model": Error, "description": "The body took too long."},
@@ -109,7 +105,7 @@ def make_app(model, limits: Limits | None = None) -> FastAPI:
     app.add_exception_handler(Refused, _refuse)
     body = {"requestBody": {"required": True, "content": {"application/json": {"schema": inputs.description()}}}}
 
-    @app.get("/health", summary="Is it up?", response_model=Health)
+    @app.get("/health", summary="Is it up?", response_model=dict[str, str])
     async def health() -> JSONResponse:
         return JSONResponse({"status": "ok"})
 

@@ -245,7 +245,7 @@ class Point:
 
 
 def against_diagonal(points: Sequence[Point], plane: Plane, title: str, about: str) -> Markup:
-    """Points with intervals; the dashed line is where promise and truth agree."""
+    """Points with intervals; on the dashed line both axes agree."""
     low, high = max(plane.x[0], plane.y[0]), min(plane.x[1], plane.y[1])
     marks = [*plane.axes(), plane.curve((low, high), (low, high), "reference")]
     marks.append(plane.curve([p.x for p in points], [p.y for p in points], "line"))
@@ -278,18 +278,9 @@ def heat(names: Sequence[str], cells: Sequence[Sequence[float]], shown: Sequence
         y = 18 + tall * i
         marks.append(text(LABEL - 28, y + tall / 2 + 4, name, anchor="end", most=LABEL - 30))
         marks.append(text(LABEL - 6, y + tall / 2 + 4, i + 1, anchor="end", kind="number"))
-        marks += [
-            _cell(
-                LABEL + side * j,
-                y,
-                side,
-                tall,
-                strength[i][j],
-                shown[i][j],
-                f"{name}, {names[j]}: {short(cells[i][j])}",
-            )
-            for j in range(K)
-        ]
+        for j, other in enumerate(names):
+            about_cell = f"{name}, {other}: {short(cells[i][j])}"
+            marks.append(_cell(LABEL + side * j, y, side, tall, strength[i][j], shown[i][j], about_cell))
     return chart(24 + tall * K, title, about, marks)
 
 
@@ -298,6 +289,5 @@ def _cell(x: float, y: float, side: float, tall: float, strength: float, shown: 
     mark = rect(x, y, side - 1, tall - 1, kind, opacity=min(1.0, 0.06 + 0.94 * abs(strength)), about=about)
     if not shown or room(shown) * SIZE > side - 2:
         return mark
-    return mark + text(
-        x + side / 2 - 0.5, y + tall / 2 + 4, shown, anchor="middle", kind="on" if abs(strength) > 0.55 else "in"
-    )
+    ink = "on" if abs(strength) > 0.55 else "in"
+    return mark + text(x + side / 2 - 0.5, y + tall / 2 + 4, shown, anchor="middle", kind=ink)
