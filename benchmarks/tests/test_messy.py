@@ -29,7 +29,7 @@ def test_every_fold_of_every_method_is_a_line_and_a_second_run_adds_none(table, 
     monkeypatch.setattr(messy, "METHODS", {"softlearning": constant(0.5), "CatBoost": constant(0.9)})
     path = tmp_path / "messy.csv"
     messy.main(str(path))
-    assert "no.csv is left out" in capsys.readouterr().out
+    assert "no.csv is skipped" in capsys.readouterr().out
     lines = pd.read_csv(path)
     assert len(lines) == 10
     messy.main(str(path))

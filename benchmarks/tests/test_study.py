@@ -63,7 +63,7 @@ def test_a_scheme_is_the_estimator_with_its_settings(shared):
     assert line["loss"] == pytest.approx(-np.log(P[np.arange(30), part.y_test]).mean())
     assert line["cv_risk"] == pytest.approx(model.cv_risk_)
     assert line["support"] == (model.weights_ > 0).sum()
-    assert line["weight_2"] == pytest.approx(model.weights_["log_pool"])
+    assert line["weight_2"] == pytest.approx(model.weights_.get("log_pool", 0.0))
 
 
 def test_a_cell_has_a_line_per_scheme_its_peers_and_every_specialist(shared):
