@@ -64,5 +64,19 @@ def take_over_the_benchmark() -> None:
     shutil.copy(results / "report.md", folder / "index.md")
 
 
+def take_over_the_real_tables() -> None:
+    """The page that `softlearning bench report` wrote of the suite of real tables, with its figure."""
+    import shutil
+    from pathlib import Path
+
+    here = Path(__file__).parent
+    results, folder = here.parent / "benchmarks" / "results" / "real", here / "real_tables"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    shutil.copy(results / "real.md", folder / "index.md")
+    shutil.copy(results / "real.svg", folder / "real.svg")
+
+
 write_claim_pages()
 take_over_the_benchmark()
+take_over_the_real_tables()

@@ -1,24 +1,22 @@
 """The best combination of algorithms for your data.
 
-The way data goes, one line a module::
+    table --> data --> folds --> tasks (specialist x fold) --> out-of-fold tensor (row, specialist, class)
+                                                                     |
+             report <-- uncertainty <-- ensemble <-- refit <-- weights (a point of the simplex)
 
-    tables       read a table; which column is what; the one gate for training and prediction
-                 (cells, containers, reading: values, frames and files behind it)
-    prepare      the views of a table that specialists ask for, fitted inside each fold
-    library      the specialists, as tables of rows
-    folds        who is held out when
-    execution    run a flat list of tasks; limits; a failure is a value
-                 (tasks, scheduler, plan, engines, pool, worker, shared, threads, progress, callbacks behind it)
-    store        finished tasks on disk, told apart by fingerprint
-    fitting      fit one specialist and take its predictions, checked
-    crossfit     specialist x fold -> the out-of-fold tensor (row, specialist, class)
-    calibration  one temperature a specialist
-    weights      the point of the simplex that fits it best, with a certificate
-    blend        refit what earned weight; predict with the team
-    learned      what a fit leaves behind, and the tables read off it
-    estimators   SoftClassifier and SoftRegressor: all of the above behind scikit-learn's interface
-    insight      doubt, abstention, intervals, diversity, robustness, guarantees, nested evaluation
-    report, persistence, bench, cli, serve: pages, files, the benchmark, the command, the server
+The folders are the layers, each importing only from those above it::
+
+    weights      convex problems on the simplex, their solvers and certificates, the table of rules
+    uncertainty  disagreement, calibration, selective answers, conformal intervals and sets, diversity
+    data         what a table is: inputs, column types, schema, the check of every cell, files, views for specialists
+    library      what a specialist is; the libraries as tables of rows; learners and stackers
+    execution    where work runs: tasks, plan, process pool, engines, shared arrays, checkpoint, progress
+    method       the algorithm: folds, crossfit, level 2, ensemble, the record of what was learnt
+    evaluation   metrics with intervals, nested cross-validation, importance of columns on held-out rows
+    storage      save and load without pickle
+    report       summarise, draw, render one self-contained page
+    estimators   SoftClassifier and SoftRegressor: validation and the calls of the method
+    demo, serve, cli
 """
 
 from importlib import import_module
