@@ -5,6 +5,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from softlearning import SoftClassifier, SoftRegressor
+from softlearning.method.prediction import MEASURES, selective_choice
+from softlearning.uncertainty.selective import risk_coverage_curve
 
 
 @pytest.fixture
@@ -36,3 +38,35 @@ def test_classes(rows):
         "probability_2",
         "disagreement",
     ]
+
+
+def test_a_risk_that_no_rows_can_guarantee_is_said_with_the_smallest_that_they_can(rng):
+    X = rng.normal(size=(80, 3))
+    y = np.where(X[:, 0] + 1.5 * rng.normal(size=80) > 0, "a", "b")
+    model = SoftClassifier(["logistic", "naive_bayes"]).fit(X, y)
+    with pytest.warns(
+        UserWarning, match=r"no row is accepted: these 80 held-out rows .* the smallest that they can is"
+    ):
+        _, accepted = model.predict_selective(X, risk=0.01)
+    assert not accepted.any()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"), [({"risk": 5}, "risk"), ({"coverage": 3}, "coverage"), ({"measure": "x"}, "x")]
+)
+def test_what_is_no_share_or_no_measure_is_refused(rows, wrong, message):
+    X, y = rows
+    model = SoftClassifier(["logistic"]).fit(X, y > 0)
+    with pytest.raises(ValueError, match=message):
+        model.predict_selective(X, **wrong)
+
+
+def test_the_measure_that_finds_most_errors_on_held_out_rows_is_taken(rng):
+    X = rng.normal(size=(300, 3))
+    y = (X[:, 0] + rng.normal(size=300) > 0).astype(int)
+    model = SoftClassifier(["logistic", "knn_15", "decision_tree"], rule="uniform").fit(X, y)
+    held = model.record_.held_out
+    wrong = held.blend.argmax(axis=1) != held.target.argmax(axis=1)
+    areas = {n: risk_coverage_curve(m(held.blend, held.disagreement), wrong).area for n, m in MEASURES.items()}
+    chosen = selective_choice(held, "auto", 0.8, None, 0.9)
+    assert areas[chosen.measure] == min(areas.values())

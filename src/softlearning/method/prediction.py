@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 
 import numpy as np
@@ -88,7 +89,16 @@ def selective_choice(held: HeldOut, measure: str, coverage: float, risk: float |
     uncertainty = MEASURES[name](held.blend, held.disagreement)
     if risk is None:
         return Selection(name, threshold_for_coverage(uncertainty, coverage))
-    return Selection(name, threshold_for_risk(uncertainty, wrong, risk, delta=1 - confidence).threshold)
+    found = threshold_for_risk(uncertainty, wrong, risk, delta=1 - confidence)
+    if found.smallest_risk > risk:
+        able = "none" if found.smallest_risk >= 1 else f"about {found.smallest_risk:.2g}"
+        warnings.warn(
+            f"no row is accepted: these {len(wrong)} held-out rows cannot guarantee a risk of {risk:g} with confidence "
+            f"{confidence:g}; the smallest that they can is {able}",
+            UserWarning,
+            stacklevel=3,
+        )
+    return Selection(name, found.threshold)
 
 
 def best_measure(held: HeldOut, wrong: np.ndarray) -> str:
