@@ -437,8 +437,8 @@ class SoftClassifier(ClassifierMixin, SoftLearning):
     Parameters
     ----------
     library : str, Library or list, default="default"
-        "default", "paper" or "fast"; a `Library`; or a list of names, `Specialist` rows, (name, estimator) pairs and
-        scikit-learn estimators, mixed freely.
+        "default", "best" (longer boosting, more trees), "fast" (seconds) or "paper"; a `Library`; or a list of names,
+        `Specialist` rows, (name, estimator) pairs and scikit-learn estimators, mixed freely.
     rule : str or callable, default="guarded"
         How weights are found: "simplex" (exact), "guarded" (exact, shrunk where held-out folds say that pure
         optimisation overfits), "slsqp", "greedy", "nnls", "uniform", "best", or a function of (predictions, target,
