@@ -5,10 +5,8 @@ import pytest
 from numpy.testing import assert_allclose
 
 from softlearning.uncertainty.disagreement import blend
-from softlearning.weights import reasons as explain
 from softlearning.weights import solve_weights
 from softlearning.weights.reasons import (
-    bootstrap_weights,
     gram_matrix,
     weights_from_gram,
     why_these_weights,
@@ -83,41 +81,3 @@ def test_a_specialist_that_only_a_blend_makes_superfluous_is_not_called_dominate
 def test_the_only_specialist_cannot_be_dropped():
     P, y = np.zeros((3, 1, 1)), np.ones((3, 1))
     assert why_these_weights(["a"], P, y, np.ones(1))[0].worth == np.inf
-
-
-def test_bootstrap_intervals_hold_the_weights_and_shrink_with_rows(rng):
-    def intervals(n):
-        y = rng.normal(size=(n, 1))
-        P = y[:, None] + rng.normal(size=(n, 3, 1)) * np.array([1, 1.2, 1.5])[None, :, None]
-        found = bootstrap_weights(P, y, draws=60)
-        point = solve_weights(P, y).weights
-        assert np.all(found.low <= point)
-        assert np.all(point <= found.high)
-        return (found.high - found.low).mean()
-
-    assert intervals(2000) < 0.6 * intervals(150)
-
-
-@pytest.mark.parametrize("memory", [0, 10**6])
-def test_bootstrap_through_gram_matrices_equals_solving_with_row_weights(regression, memory, monkeypatch):
-    monkeypatch.setattr(explain, "MEMORY", memory)
-    P, y = regression
-    P = P[:, [0, 1, 3]]
-    fast = bootstrap_weights(P, y, draws=5, seed=3)
-    rng = np.random.default_rng(3)
-    slow = [solve_weights(P, y, sample_weight=rng.multinomial(400, np.full(400, 1 / 400))).weights for _ in range(5)]
-    assert_allclose(fast.draws, slow, atol=1e-6)
-
-
-def test_drawing_whole_groups_widens_the_intervals_when_rows_repeat(rng):
-    y = np.repeat(rng.normal(size=(40, 1)), 25, axis=0)
-    errors = np.repeat(rng.normal(size=(40, 2, 1)), 25, axis=0)
-    rows = bootstrap_weights(y[:, None] + errors, y, draws=80)
-    groups = bootstrap_weights(y[:, None] + errors, y, draws=80, groups=np.repeat(np.arange(40), 25))
-    assert (groups.high - groups.low).mean() > 2 * (rows.high - rows.low).mean()
-
-
-def test_bootstrap_also_serves_the_log_loss(rng):
-    P, target = rng.dirichlet(np.ones(2), size=(100, 3)), np.eye(2)[rng.integers(0, 2, 100)]
-    found = bootstrap_weights(P, target, loss="log", draws=5)
-    assert_allclose(found.draws.sum(axis=1), 1)

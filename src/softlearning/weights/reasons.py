@@ -1,4 +1,4 @@
-"""Why this weight: reasons and intervals, from out-of-fold predictions alone. Nothing is refitted.
+"""Why this weight: reasons, from out-of-fold predictions alone. Nothing is refitted.
 
 P (n, K, C) out-of-fold predictions, target (n, C), alpha (K,) on the simplex. For the squared loss
 everything about weights is in the Gram matrix of the errors, G = sum over rows and classes of (y - f_k)(y
@@ -7,14 +7,13 @@ everything about weights is in the Gram matrix of the errors, G = sum over rows 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from softlearning.weights import errors, gram, solve_weights
 
-MEMORY = 3 * 10**7  # numbers that a bootstrap may keep
 DUPLICATE = 1e-6  # squared distance of two specialists, as a share of the better one's squared error
 
 
@@ -97,70 +96,3 @@ def _why_nothing(k: int, G: np.ndarray, alpha: np.ndarray) -> tuple[str, int | N
         if G[j, j] <= G[k, j]:  # the slope towards k, in a blend that is all j, is not downhill
             return "dominated", int(j)
     return "not needed", None
-
-
-@dataclass(frozen=True)
-class WeightIntervals:
-    """Bootstrap of the weights over rows: quantiles (K,), and how often each specialist got any weight."""
-
-    low: np.ndarray
-    high: np.ndarray
-    mean: np.ndarray
-    share_positive: np.ndarray
-    draws: np.ndarray
-
-
-def bootstrap_weights(
-    P: np.ndarray,
-    target: np.ndarray,
-    *,
-    rule: str = "simplex",
-    loss: str = "squared",
-    sample_weight: np.ndarray | None = None,
-    groups: np.ndarray | None = None,
-    folds: np.ndarray | None = None,
-    draws: int = 200,
-    level: float = 0.95,
-    seed: int = 0,
-) -> WeightIntervals:
-    """How far the weights depend on which rows were drawn; whole groups are drawn where groups are given.
-
-    It resamples the stored predictions, so it shows the chance in choosing weights, not that in fitting specialists.
-    """
-    rng = np.random.default_rng(seed)
-    base = np.ones(len(P)) if sample_weight is None else np.asarray(sample_weight, dtype=float)
-    solve = _solver(P, target, rule, loss, folds)
-    drawn = np.array([solve(base * _row_counts(rng, len(P), groups)) for _ in range(draws)])
-    low, high = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2], axis=0)
-    return WeightIntervals(low, high, drawn.mean(axis=0), (drawn > 0).mean(axis=0), drawn)
-
-
-def _solver(
-    P: np.ndarray, target: np.ndarray, rule: str, loss: str, folds: np.ndarray | None
-) -> Callable[[np.ndarray], np.ndarray]:
-    """Row weights -> specialists' weights; through Gram matrices where they say all."""
-    if rule == "simplex" and loss == "squared":
-        gram = _gram_by_rows(P, target)
-        return lambda row_weight: weights_from_gram(gram(row_weight))
-    return lambda row_weight: (
-        solve_weights(P, target, rule=rule, loss=loss, sample_weight=row_weight, folds=folds).weights
-    )
-
-
-def _gram_by_rows(P: np.ndarray, target: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
-    """Row weights -> Gram matrix: a product with the Gram matrices of single rows, where these fit in memory."""
-    n, K, _ = P.shape
-    if n * K * K > MEMORY:
-        return lambda row_weight: gram_matrix(P, target, row_weight)
-    each = target[:, None, :] - P
-    rows = (each @ each.transpose(0, 2, 1)).reshape(n, K * K)
-    return lambda row_weight: (row_weight @ rows / row_weight.sum()).reshape(K, K)
-
-
-def _row_counts(rng: np.random.Generator, n: int, groups: np.ndarray | None) -> np.ndarray:
-    """How often each row is in one bootstrap sample; rows of a group come together."""
-    if groups is None:
-        return rng.multinomial(n, np.full(n, 1 / n)).astype(float)
-    _, member = np.unique(groups, return_inverse=True)
-    G = member.max() + 1
-    return rng.multinomial(G, np.full(G, 1 / G)).astype(float)[member]
