@@ -595,7 +595,7 @@ class SoftClassifier(ClassifierMixin, SoftLearning):
         check_classification_targets(y)
         self.classes_ = np.unique(y if counts is None else y[counts])
         if len(self.classes_) < 2:
-            raise ValueError(f"y has one class only, {self.classes_[0]!r}: there is nothing to tell apart")
+            raise ValueError(f"y has one class only, {self.classes_.tolist()[0]!r}: there is nothing to tell apart")
         codes = self._encode_again(y)
         return codes, (codes[:, None] == np.arange(len(self.classes_))).astype(float)
 

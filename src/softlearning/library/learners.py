@@ -38,7 +38,7 @@ class PlattSVC(ClassifierMixin, BaseEstimator):
         check_classification_targets(y)
         self.classes_, codes = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
-            raise ValueError(f"needs two classes, y has one: {self.classes_[0]!r}")
+            raise ValueError(f"needs two classes, y has one: {self.classes_.tolist()[0]!r}")
         weight = np.ones(len(codes)) if sample_weight is None else np.asarray(sample_weight, dtype=float)
         self.pairs_ = np.transpose(np.triu_indices(len(self.classes_), 1))
         margins = self._out_of_fold_margins(X, codes, weight)
