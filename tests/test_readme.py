@@ -79,3 +79,21 @@ def test_real_mixed_tables():
     for table in ("titanic", "penguins", "auto_mpg"):
         ours, theirs = (f"{score.loc[table, m]:.3f}".removeprefix("0") for m in ("softlearning", "CatBoost"))
         assert f"{ours} to {theirs}" in TEXT
+
+
+def test_the_real_tables():
+    pairs = pd.read_csv(RESULTS / "real" / "real_pairs.csv").set_index("part")
+    confirm, choose = pairs.loc["confirm"], pairs.loc["choose"]
+    assert f"On the {confirm.tables} tables kept for confirmation" in TEXT
+    assert f"the loss is lower on {confirm.lower_loss}, the score better on {confirm.better_score} and tied" in TEXT
+    assert f"geometric mean of the loss ratios {confirm.mean_ratio:.3f}, worst {confirm.worst_ratio:.2f}" in TEXT
+    assert f"median fit {confirm.seconds:.0f} s against {confirm.their_seconds:.1f} s" in TEXT
+    assert f"lower on {choose.lower_loss}, mean ratio {choose.mean_ratio:.3f}" in TEXT
+
+
+def test_what_a_model_claims_of_itself():
+    lines = pd.read_csv(RESULTS / "claimed_noise.csv")
+    assert not lines["better"].any()
+    gap = ((lines["claimed"] - lines["true"]) / lines["true"]).groupby([lines["classes"], lines["rows"]]).mean()
+    assert gap.loc[5].min() > -0.035
+    assert "up to 3 % too small for five classes" in TEXT
