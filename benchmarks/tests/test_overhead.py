@@ -1,8 +1,8 @@
 """The overhead file is written part by part, and its figures of memory are those of the system."""
 
+import mmap
 import os
 
-import numpy as np
 import pandas as pd
 
 from softlearning_bench import overhead
@@ -19,8 +19,12 @@ def test_a_part_is_written_over_what_the_file_had_of_it(tmp_path, monkeypatch):
 
 
 def test_memory_of_this_process_is_watched():
-    before = overhead.memory_of(os.getpid())["RssAnon"]
-    with overhead.watched_memory() as most:
-        held = np.ones(20_000_000)
-        overhead.time.sleep(0.1)
-    assert most["here"]["RssAnon"] >= before + held.nbytes // 2
+    """Pages that are mapped anew, since what was freed before may be given again; looked at until they are seen."""
+    size, before = 2**27, overhead.memory_of(os.getpid())["RssAnon"]
+    with overhead.watched_memory() as most, mmap.mmap(-1, size, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS) as held:
+        held.write(b"x" * size)
+        for _ in range(1_000):
+            if most["here"]["RssAnon"] >= before + size // 2:
+                break
+            overhead.time.sleep(0.02)
+    assert most["here"]["RssAnon"] >= before + size // 2
