@@ -144,7 +144,7 @@ def member(shared: Specialists, name: str | dict[str, str]) -> Answer:
         raise RuntimeError(line["status"])
     if name not in model.specialists_:
         raise Skipped(line["status"])
-    notes = {"catboost": settings_note, "catboost_coarse": settings_note, "hist_gradient_boosting": bins_note}
+    notes = {"catboost": settings_note, "hist_gradient_boosting": bins_note}
     prediction = shared.predictions_of_everybody[:, list(model.specialists_).index(name)]
     predicting = line["predict_seconds"] * len(part.y_test) / len(part.y)
     note = notes[name](part) if name in notes else ""
