@@ -1,0 +1,181 @@
+"""What both fitted estimators share: what was learned, prediction, saving, another combination."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted
+
+from softlearning.data.schema import describe
+from softlearning.estimators.learning import Learning
+from softlearning.execution import cores
+from softlearning.execution.threads import one_thread
+from softlearning.library import as_rows, every_row
+from softlearning.method.ensemble import predict_members
+from softlearning.uncertainty.disagreement import blend, disagreement
+
+OF_A_FIT = ("_skl_callbacks", "_parent_callback_ctx")  # scikit-learn's callbacks belong to a fit, not to a model
+
+
+class SoftLearning(Learning):
+    """What both estimators share; they differ in how they encode y and decode the blend."""
+
+    # -- what was learned ---------------------------------------------------------------------------------------------
+
+    @property
+    def family_weights_(self) -> pd.Series:
+        """Weight of each algorithmic family, largest first."""
+        family = {s.name: s.family for s in self.record_.crossed.library}
+        return self.weights_.groupby(family).sum().sort_values(ascending=False).rename_axis("family")
+
+    @property
+    def oof_(self) -> np.ndarray:
+        """Out-of-fold predictions (n, K, C) in the order of `weights_`; NaN on rows that no fold held out."""
+        crossed = self.record_.crossed
+        return crossed.oof[:, crossed.columns(self.weights_.index)]
+
+    @property
+    def folds_(self) -> list:
+        """The (train, test) rows of each fold."""
+        return self.record_.crossed.splits
+
+    @property
+    def specialists_(self) -> dict:
+        """The fitted specialists that carry weight, by name: one model, or a list of one per fold."""
+        members = self.record_.ensemble.members
+        models = {name: [m.model for m in members[name]] for name in self.record_.support()}
+        return {name: found[0] if len(found) == 1 else found for name, found in models.items()}
+
+    @property
+    def temperatures_(self) -> pd.Series:
+        """The temperature of each specialist: above 1 it was overconfident, below 1 underconfident."""
+        crossed = self.record_.crossed
+        values = [1.0 if c is None else c.temperature for c in crossed.calibration]
+        return pd.Series(values, index=list(crossed.library.names), name="temperature")
+
+    @property
+    def table_(self) -> str:
+        """What was understood of the table, in words."""
+        return describe(self.record_.training.schema)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "record_")
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = True
+        return tags
+
+    # -- prediction ---------------------------------------------------------------------------------------------------
+
+    def _tensor(self, X) -> tuple[np.ndarray, np.ndarray]:
+        """Predictions (n, K', C) of the specialists with weight, and these weights."""
+        check_is_fitted(self)
+        return self._predict_named(self.record_.support(), X), self.record_.support_weights()
+
+    def _predict_named(self, names: list[str], X) -> np.ndarray:
+        table = self._validate(X)
+        if not table.shape[0]:
+            return np.empty((0, len(names), self.record_.ensemble.classes))
+        with one_thread:
+            return predict_members(self.record_.ensemble, names, table, cores(self.n_jobs))
+
+    def _with_disagreement(self, X) -> tuple[np.ndarray, np.ndarray]:
+        """The blend (n, C), and how far the specialists behind it, also through a stacker, lie from it (n,)."""
+        check_is_fitted(self)
+        weights = self.record_.solution.weights
+        handed = self.record_.handed_down(weights)
+        used = (weights > 0) | (handed > 0)
+        names = [name for name, use in zip(self.record_.crossed.library.names, used) if use]
+        P = self._predict_named(names, X)
+        f = blend(P, weights[used])
+        return f, disagreement(P, handed[used], around=f)
+
+    def specialist_predictions(self, X) -> np.ndarray:
+        """Predictions (n, K', C) of the specialists with weight, in the order of `specialists_`."""
+        return self._tensor(X)[0]
+
+    def contributions(self, X) -> np.ndarray:
+        """alpha_k f_k(x), of shape (n, K', C): what each specialist adds; they sum to the prediction."""
+        P, alpha = self._tensor(X)
+        return P * alpha[:, None]
+
+    def disagreement(self, X) -> np.ndarray:
+        """``V(x) = sum of alpha_k |f_k(x) - f(x)|^2``: how far the specialists lie apart on each row.
+
+        The weight of a stacker counts as that of the specialists it reads, in the shares that they earn without it.
+        """
+        return self._with_disagreement(X)[1]
+
+    # -- to keep and to show ------------------------------------------------------------------------------------------
+
+    def save(self, path, *, keep_oof: bool = True, key: bytes | None = None) -> None:
+        """Write the model to one file, without pickle; `softlearning.load` reads it back.
+
+        The file holds what earned weight, and of the data what the model needs to go on: the target, the folds and the
+        out-of-fold predictions, and the rows that neighbours and kernel machines keep. Its owner alone may read it.
+
+        Parameters
+        ----------
+        path : where to; an existing file is replaced in one step, and a failed save leaves it as it was
+        keep_oof : False leaves out the out-of-fold predictions, which intervals, sets, the report and `recombine` need
+        key : bytes shared with who loads; the file is then signed (HMAC-SHA256)
+
+        Notes
+        -----
+        Functions and a user's own library cannot be stored: such a parameter is kept as a note and becomes None.
+        Random generators and optimizers of the specialists are left out, and `n_jobs` of a specialist becomes 1.
+        """
+        from softlearning.storage import write_model
+
+        check_is_fitted(self)
+        params = self.get_params(deep=False)
+        learned = {name: value for name, value in vars(self).items() if name not in (*params, *OF_A_FIT)}
+        if not keep_oof:
+            learned["record_"] = replace(self.record_, crossed=replace(self.record_.crossed, oof=None))  # type: ignore[arg-type]
+        about = {
+            "input": self.table_,
+            "weights": {name: float(w) for name, w in self.weights_.items() if w > 0},
+            "certificate": {name: float(self.certificate_[name]) for name in ("objective", "gap")},
+        }
+        write_model(path, type(self).__name__, params, learned, about=about, key=key)
+
+    def report(self, path, X=None, y=None) -> None:
+        """Write one self-contained HTML page; with rows the model has not seen, also how much each column matters."""
+        from softlearning.report import report_model
+
+        check_is_fitted(self)
+        report_model(self, path, X=X, y=y)
+
+    # -- another combination of what is already fitted ----------------------------------------------------------------
+
+    def recombine(self, *, rule=None, loss=None, X=None, y=None):
+        """A new model under another rule or loss; nothing that is fitted is fitted again.
+
+        X and y, the training data, are needed only when a specialist that has no weight now gets some and its models
+        were not kept.
+        """
+        check_is_fitted(self)
+        model = clone(self).set_params(rule=rule or self.rule, loss=loss or self.loss)
+        return self._continued(model, self.record_.library, self.record_.crossed, X, y)
+
+    def drop(self, names, X=None, y=None):
+        """A new model without the named specialists, the weights solved over the rest."""
+        check_is_fitted(self)
+        names = [names] if isinstance(names, str) else list(names)
+        library = self.record_.library - names
+        rest = self.record_.crossed.without(names)
+        if not rest.library:
+            raise ValueError("nothing would be left: the model has no other specialist that finished")
+        return self._continued(clone(self).set_params(library=library), library, rest, X, y)
+
+    def expand(self, specialists, X, y):
+        """A new model with a larger library on the same training data and folds; only the new is fitted."""
+        check_is_fitted(self)
+        library = self.record_.library + as_rows(specialists, named=every_row(self._task))
+        known = self.record_.crossed.without([], stackers=bool(library.level(2)))
+        return self._continued(clone(self).set_params(library=library), library, known, X, y)

@@ -1,0 +1,193 @@
+"""SoftClassifier."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from sklearn.base import ClassifierMixin
+from sklearn.utils.class_weight import compute_sample_weight
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import (
+    assert_all_finite,
+    column_or_1d,
+)
+
+from softlearning.estimators.base import SoftLearning
+from softlearning.method.prediction import Prediction, conformal_set, selective_choice
+from softlearning.uncertainty.disagreement import blend
+
+
+class SoftClassifier(ClassifierMixin, SoftLearning):
+    """The best combination of classifiers for the data.
+
+    A library of very different specialists is cross-fitted, the optimal convex weights of their out-of-fold
+    probabilities are found exactly, and the specialists that earned weight are fitted on all rows.
+
+    Parameters
+    ----------
+    library : str, Library or list, default="default"
+        "default", "best" (longer boosting, more trees), "fast" (seconds) or "paper"; a `Library`; or a list of names,
+        `Specialist` rows, (name, estimator) pairs and scikit-learn estimators, mixed freely.
+    rule : str or callable, default="guarded"
+        How weights are found: "simplex" (exact), "guarded" (exact, shrunk where held-out folds say that pure
+        optimisation overfits), "slsqp", "greedy", "nnls", "uniform", "best", or a function of (predictions, target,
+        sample_weight).
+    loss : {"auto", "log", "squared"}, default="auto"
+        What the weights minimise on the out-of-fold probabilities; "auto" is "log".
+    calibrate : bool, default=True
+        Calibrate the probabilities of each specialist on its out-of-fold rows, before the weights.
+    cv : None, int, splitter or list of (train, test), default=None
+        None: 5 folds up to 2,000 rows, else 3, stratified and shuffled.
+    column_types : dict or None, default=None
+        Column name -> type ("number", "boolean", "category", "date", "text", "identifier", ..), overruling the guess.
+        A dict, even an empty one, has a table of numbers alone understood column by column as well.
+    class_weight : dict, "balanced" or None, default=None
+        How much the rows of each class count, beside `sample_weight`.
+    refit : bool or "auto", default="auto"
+        True fits what earned weight on all rows; False averages the models of the folds instead, which costs no further
+        fit; "auto" fits again up to 50,000 rows.
+    time_limit : float, default=None
+        Seconds for the whole fit.
+    memory_limit : int, float or str, default=None
+        What the specialists under way may hold together: bytes, as 2e9, or a text, as "2 GB".
+    checkpoint : path, default=None
+        Folder in which finished work is stored, so that the same call resumes after a crash.
+    n_jobs : int, default=None
+        Cores to use, in fit and in predict; -1 for all.
+    progress : bool, default=False
+        Show a live view of the fit.
+    random_state : int, RandomState or None, default=42
+        The same number gives the same model, bit for bit, whatever `n_jobs` is.
+
+    Attributes
+    ----------
+    weights_ : Series
+        Weight of each specialist that finished; they sum to 1.
+    family_weights_ : Series
+        The same by algorithmic family.
+    leaderboard_ : DataFrame
+        specialist, family, weight, cv_risk, cv_score, fit_seconds, predict_seconds, status, note.
+    failures_ : DataFrame
+        specialist, fold, kind, error, seconds.
+    certificate_ : Series
+        objective, gap (an upper bound on objective minus optimum) and unique; optimum and optimum_gap, what was proved
+        of the exact weights; shrinkage and penalised_gap, how far the guarded rule leans to the prior shares and the
+        proof of that.
+    cv_risk_ : float
+        Held-out risk of the blend: each fold is scored with weights learnt on the other folds.
+    verdict_ : str
+        Whether the blend is better than its best single specialist beyond noise, with both risks.
+    oof_ : array (n, K, C)
+        Out-of-fold probabilities, in the order of `weights_`.
+    folds_ : list of (train, test)
+    specialists_ : dict
+        The fitted specialists that carry weight.
+    classes_ : array (C,)
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from softlearning import SoftClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = SoftClassifier(library="fast").fit(X, y)
+    >>> model.predict(X[:2])
+    array([0, 0])
+    >>> bool(abs(model.weights_.sum() - 1) < 1e-12)
+    True
+    """
+
+    _task = "classification"
+
+    def __init__(
+        self,
+        library="default",
+        *,
+        rule="guarded",
+        loss="auto",
+        calibrate=True,
+        cv=None,
+        column_types=None,
+        class_weight=None,
+        refit="auto",
+        time_limit=None,
+        memory_limit=None,
+        checkpoint=None,
+        n_jobs=None,
+        progress=False,
+        random_state=42,
+    ):
+        self.library = library
+        self.rule = rule
+        self.loss = loss
+        self.calibrate = calibrate
+        self.cv = cv
+        self.column_types = column_types
+        self.class_weight = class_weight
+        self.refit = refit
+        self.time_limit = time_limit
+        self.memory_limit = memory_limit
+        self.checkpoint = checkpoint
+        self.n_jobs = n_jobs
+        self.progress = progress
+        self.random_state = random_state
+
+    def predict_proba(self, X) -> np.ndarray:
+        """Probabilities (n, C), the convex combination of the specialists' probabilities."""
+        return blend(*self._tensor(X))
+
+    def predict(self, X) -> np.ndarray:
+        """The most probable class of each row."""
+        most_probable = self.predict_proba(X).argmax(axis=1)
+        return self.classes_[most_probable]
+
+    def predict_full(self, X, coverage=0.9) -> Prediction:
+        """All that is said of each row: label, probabilities, disagreement, and the set of the nominal coverage."""
+        f, V = self._with_disagreement(X)
+        inside = None if self.record_.crossed.oof is None else conformal_set(self.record_, f, coverage, per_class=False)
+        return Prediction(self.classes_[f.argmax(axis=1)], V, self.classes_, probability=f, inside=inside)
+
+    def predict_selective(self, X, coverage=0.9, *, risk=None, confidence=0.9, measure="auto"):
+        """Labels, and which of them to believe: (labels, accepted).
+
+        Parameters
+        ----------
+        coverage : float in (0, 1]
+            Share of rows to answer; the threshold comes from the uncertainty of held-out rows.
+        risk : float in (0, 1) or None
+            Instead of a coverage, the largest error rate among answered rows, kept with `confidence`.
+        measure : {"auto", "disagreement", "entropy", "max_probability"}
+            The uncertainty that is compared with the threshold; "auto" takes the one that finds most errors on
+            held-out rows.
+        """
+        f, V = self._with_disagreement(X)
+        choice = selective_choice(self.record_.held_out, measure, coverage, risk, confidence)
+        return self.classes_[f.argmax(axis=1)], choice.accepts(f, V)
+
+    def predict_set(self, X, coverage=0.9, *, per_class=False) -> np.ndarray:
+        """Boolean (n, C): the classes that hold the true one with the nominal coverage; no set is empty.
+
+        With `per_class` the coverage holds within each class, at the price of larger sets.
+        """
+        return conformal_set(self.record_, self.predict_proba(X), coverage, per_class=per_class)
+
+    def _weight_of_rows(self, y, sample_weight):
+        if self.class_weight is None:
+            return sample_weight
+        share = compute_sample_weight(self.class_weight, y)
+        return share if sample_weight is None else share * sample_weight
+
+    def _encode(self, y, counts=None):
+        if np.asarray(y).dtype.kind == "f":
+            assert_all_finite(y, input_name="y")
+        if pd.isna(pd.Series(y)).any():
+            raise ValueError("Input y contains NaN: leave out these rows, or give them a label")
+        check_classification_targets(y)
+        self.classes_ = np.unique(y if counts is None else y[counts])
+        if len(self.classes_) < 2:
+            raise ValueError(f"y has one class only, {self.classes_.tolist()[0]!r}: there is nothing to tell apart")
+        codes = self._encode_again(y)
+        return codes, (codes[:, None] == np.arange(len(self.classes_))).astype(float)
+
+    def _encode_again(self, y):
+        position = {label: code for code, label in enumerate(self.classes_.tolist())}
+        return np.array([position.get(label, -1) for label in np.asarray(column_or_1d(y)).tolist()])

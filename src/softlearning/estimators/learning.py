@@ -1,0 +1,252 @@
+"""fit: validation, and the four calls of the method."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from dataclasses import replace
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import _check_sample_weight, check_consistent_length, column_or_1d, validate_data
+
+from softlearning.data.inputs import is_table
+from softlearning.data.schema import infer_schema
+from softlearning.data.validation import validate
+from softlearning.execution import parse_bytes
+from softlearning.execution.callbacks import CallbackSupportMixin, telling, with_callbacks
+from softlearning.execution.checkpoint import Store
+from softlearning.execution.progress import watching
+from softlearning.execution.threads import one_thread
+from softlearning.library import Library, resolve
+from softlearning.method.crossfit import CrossFit, cross_fit, weigh, workplace
+from softlearning.method.ensemble import ENOUGH_ROWS, assemble, average_folds, refit, with_fold_models
+from softlearning.method.folds import make_folds
+from softlearning.method.record import Record, failure_table, leaderboard
+from softlearning.method.training import Resources, Training, with_mean_one
+from softlearning.weights import LOSSES
+
+REFITS = (True, False, "auto")
+
+
+class FailedSpecialistWarning(UserWarning):
+    """Specialists failed and are excluded; `failures_` has the reasons."""
+
+
+class Learning(CallbackSupportMixin, BaseEstimator):
+    """Validation and the calls of the method; a task says how its y is encoded."""
+
+    _task: str
+
+    @with_callbacks
+    def fit(self, X, y, *, sample_weight=None, groups=None):
+        """Cross-fit the library, solve for the weights, complete what earned weight.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or frame of shape (n, d)
+            Strings, categories, dates, text and missing values are taken as they are.
+        y : array of shape (n,)
+            Labels of any kind, or numbers for a regression.
+        sample_weight : array of shape (n,), default=None
+            Reaches the specialists that take it, and the weights. Its scale does not matter.
+        groups : array of shape (n,), default=None
+            Rows of a group are held out together, and count as one in every standard error.
+
+        Returns
+        -------
+        self
+        """
+        self._forget()
+        try:
+            with one_thread:  # tasks bring their own parallelism
+                return self._fit(X, y, sample_weight, groups)
+        except BaseException:
+            self._forget()  # a failed fit leaves nothing that could be taken for a model
+            raise
+
+    def _fit(self, X, y, sample_weight, groups):
+        start = time.monotonic()
+        root = self._init_callback_context(max_subtasks=None, sequential_subtasks=False)
+        root.call_on_fit_task_begin(estimator=self, X=X, y=y)
+        self._check_parameters()
+        training = self._validate_training(X, y, sample_weight, groups)
+        library = resolve(self.library, self._task)
+        stratify = self._task == "classification"
+        splits = make_folds(
+            self.cv, training.y, stratify=stratify, groups=groups, seed=training.seed, X=training.X, live=training.live
+        )
+        with watching(self.progress) as watch:
+            self._learn(library, training, splits, replace(self._resources(start), watch=telling(self, root, watch)))
+        root.call_on_fit_task_end(estimator=self, X=X, y=y)
+        return self
+
+    def _learn(self, library: Library, training: Training, splits, resources, known=None, ensemble=None):
+        """Phases 1 to 3 of Algorithm S8; `known` and `ensemble` are what an earlier fit on the same rows has."""
+        calibrate, keep = self._calibrates(), self.refit is not True or self.time_limit is not None
+        with workplace(training, library, resources) as table:
+            crossed = cross_fit(library, table, splits, resources, calibrate=calibrate, keep=keep, known=known)
+            while True:
+                solution = self._solve(crossed, training)
+                ensemble, failures = self._complete(solution, crossed, table, resources, ensemble)
+                if not failures:
+                    break
+                rest = crossed.after_failed_refits(failures)
+                crossed = cross_fit(library, table, splits, resources, calibrate=calibrate, known=rest)
+        crossed, training = replace(crossed, models={}), training.without_table()
+        return self._keep(Record(library, crossed, solution, ensemble, training, self.rule))
+
+    def _solve(self, crossed: CrossFit, training: Training):
+        rows = crossed.predicted
+        weight = None if training.weight is None else training.weight[rows]
+        P, Y, fold = crossed.oof[rows], training.target[rows], crossed.fold_of_row[rows]
+        return weigh(P, Y, crossed.library, self.rule, self._loss(), weight, fold)
+
+    def _complete(self, solution, crossed: CrossFit, table, resources, known):
+        """The specialists with weight, as they were in the folds or fitted on all rows; and what failed."""
+        chosen = [name for name, w in zip(crossed.library.names, solution.weights) if w > 0]
+        ensemble = assemble(chosen, crossed, table, known)
+        averaging = self.refit is False or (self.refit == "auto" and table.training.rows > ENOUGH_ROWS)
+        ensemble, failures = (average_folds if averaging else refit)(ensemble, crossed, table, resources)
+        if failures and crossed.models:  # kept for this: what cannot be fitted again stands in by its folds' models
+            ensemble, failures = with_fold_models(ensemble, crossed, table), ()
+        return ensemble, failures
+
+    def _keep(self, record: Record):
+        """The learned attributes, all derived from one record."""
+        self.record_ = record
+        self.weights_ = record.weights()
+        self.certificate_ = record.certificate()
+        self.cv_risk_, self.verdict_ = record.comparison.risk, str(record.comparison)
+        self.failures_ = failure_table(record.crossed.failures)
+        self.leaderboard_ = leaderboard(record)
+        self._warn_of_failures()
+        return self
+
+    # -- on with what this fit has ------------------------------------------------------------------------------------
+
+    def _continued(self, model: Learning, library: Library, known: CrossFit, X, y):
+        """Let another model learn with what this one has; the table is needed only to fit something."""
+        model._check_parameters()
+        for name in ("n_features_in_", "feature_names_in_", "classes_"):
+            if hasattr(self, name):
+                setattr(model, name, getattr(self, name))
+        training, ensemble = self._same_training(X, y), self.record_.ensemble
+        missing = [s.name for s in library if s.name not in known.library and s.name not in known.excluded()]
+        if not missing:
+            solution = model._solve(known, training)
+            chosen = [name for name, w in zip(known.library.names, solution.weights) if w > 0]
+            missing = [name for name in chosen if name not in ensemble.members]
+        if missing and training.X is None:
+            raise ValueError(f"{', '.join(missing)} would have to be fitted: pass the training data, X= and y=")
+        resources, ensemble = model._resources(time.monotonic()), ensemble.without_readers(known.library)
+        with one_thread:
+            return model._learn(library, training, known.splits, resources, known=known, ensemble=ensemble)
+
+    def _same_training(self, X, y) -> Training:
+        """The training data given again, refused where they are others; without them the target alone."""
+        training = self.record_.training
+        if X is None:
+            return training
+        table = self._validate(X)
+        if y is None or table.shape[0] != training.rows or not np.array_equal(self._encode_again(y), training.y):
+            raise ValueError("X and y are not the data this model was fitted on: the rows or the target differ")
+        return replace(training, X=table)
+
+    # -- checks -------------------------------------------------------------------------------------------------------
+
+    def _check_parameters(self):
+        allowed = ("auto", *(name for name in LOSSES if self._task == "regression" or name in ("squared", "log")))
+        allowed = tuple(name for name in allowed if self._task == "classification" or name != "log")
+        if str(self.loss).split(":")[0] not in allowed:
+            raise ValueError(f"loss is {self.loss!r}; for {self._task} it is one of {', '.join(allowed)}")
+        if self.refit not in REFITS:
+            raise ValueError(f"refit is {self.refit!r}; it is True, False or 'auto'")
+        if self.time_limit is not None and not self.time_limit > 0:
+            raise ValueError(f"time_limit is {self.time_limit!r}; give a positive number or None")
+        parse_bytes(self.memory_limit)
+
+    def _resources(self, start: float) -> Resources:
+        deadline = None if self.time_limit is None else start + self.time_limit
+        return Resources(self.n_jobs, deadline, parse_bytes(self.memory_limit), self._store())
+
+    def _store(self) -> Store | None:
+        if self.checkpoint is None:
+            return None
+        from softlearning.storage.models import dump_model, load_model
+
+        return Store(self.checkpoint, dump=dump_model, load=load_model)
+
+    def _loss(self) -> str:
+        """What the weights minimise: the likelihood of classes, the squared error of numbers."""
+        return self.loss if self.loss != "auto" else "log" if self._task == "classification" else "squared"
+
+    def _calibrates(self) -> bool:
+        return self._task == "classification" and self.calibrate
+
+    def _validate_training(self, X, y, sample_weight, groups) -> Training:
+        """Check the input, learn its schema, encode the target."""
+        if y is None:
+            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
+        name = getattr(y, "name", None)
+        # a table of mixed columns is matched by name; numbers follow scikit-learn's rules unless types are given
+        mixed = is_table(X) or self.column_types is not None
+        if mixed:
+            validate_data(self, X, skip_check_array=True)
+        else:
+            X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, ensure_all_finite="allow-nan")
+        schema = infer_schema(X, self.column_types)
+        table = validate(schema, X)
+        y = column_or_1d(y, warn=True)
+        check_consistent_length(table, y)
+        if sample_weight is not None:
+            sample_weight = _check_sample_weight(sample_weight, table, dtype=np.float64, ensure_non_negative=True)
+            if not sample_weight.any():
+                raise ValueError("sample_weight is zero on every row: there is nothing to learn from")
+        codes, target = self._encode(y, None if sample_weight is None else sample_weight > 0)
+        weight = self._weight_of_rows(y, sample_weight)
+        return Training(
+            X=table,
+            y=codes,
+            target=target,
+            weight=None if weight is None else with_mean_one(weight),
+            groups=None if groups is None else np.asarray(groups),
+            labels=getattr(self, "classes_", None),
+            schema=schema,
+            mixed=mixed,
+            task=self._task,
+            seed=self._seed(),
+            target_name="" if name is None else str(name),
+        )
+
+    def _weight_of_rows(self, y, sample_weight):
+        return sample_weight
+
+    def _validate(self, X):
+        """A table to predict, checked cell by cell."""
+        training = self.record_.training
+        if not training.mixed:
+            missing = {"ensure_all_finite": "allow-nan", "ensure_min_samples": 0}
+            X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=np.float64, **missing)
+        return validate(training.schema, X)
+
+    def _seed(self) -> int:
+        if isinstance(self.random_state, int | np.integer):
+            return int(self.random_state)
+        return int(check_random_state(self.random_state).randint(2**31 - 1))
+
+    def _forget(self):
+        for name in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
+            del self.__dict__[name]
+
+    def _warn_of_failures(self):
+        failures = self.record_.crossed.failures
+        lost = sorted({f.specialist for f in failures})
+        if lost:
+            warnings.warn(
+                f"{len(lost)} of {len(self.record_.library)} specialists failed and are excluded "
+                f"({', '.join(lost)}); the first error is {failures[0].error.splitlines()[0]!r}; see failures_",
+                FailedSpecialistWarning,
+                stacklevel=5,
+            )
