@@ -1,12 +1,14 @@
 """What a model says of itself: numbers that agree with each other, and errors that count groups."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from sklearn.datasets import make_friedman1
 
-from softlearning import SoftRegressor
-from softlearning.method.record import Comparison, score_of
+from softlearning import SoftClassifier, SoftRegressor
+from softlearning.method.record import Comparison, score_of, unevenness
 from softlearning.weights import row_losses
 
 
@@ -20,10 +22,36 @@ def test_the_held_out_blend_is_solved_once(model):
     assert model.record_.held_out is model.record_.held_out
 
 
-def test_the_stated_risk_is_that_of_the_held_out_blend(model):
-    held = model.record_.held_out
+def test_the_stated_risk_is_that_of_the_held_out_blend_and_what_even_folds_hide(model):
+    held, record = model.record_.held_out, model.record_
     risk = row_losses(held.blend[:, None, :], held.target, np.ones(1)).mean()
-    assert_allclose(model.cv_risk_, risk)
+    assert_allclose(model.cv_risk_, risk + record.hidden)
+    assert_allclose(record.hidden, 2 * risk / 150 * risk / held.target.var(), rtol=0.1)
+
+
+@pytest.mark.parametrize("classes", [1, 4])
+def test_the_claim_for_a_constant_is_what_new_rows_say(classes):
+    """Folds that share the target evenly flatter a constant by two variances, or C - 1 nats, per n rows."""
+    n, gaps = 40, []
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        y = rng.normal(size=n) if classes == 1 else rng.integers(classes, size=n)
+        kind = SoftRegressor if classes == 1 else partial(SoftClassifier, calibrate=False)
+        claimed = kind(["dummy"], random_state=seed).fit(np.zeros((n, 1)), y)
+        shares = np.bincount(y, minlength=classes) / n if classes > 1 else None
+        true = 1 + y.mean() ** 2 if classes == 1 else -np.log(np.clip(shares, 1e-15, 1)).mean()
+        gaps.append(claimed.cv_risk_ - true)
+    noise = np.std(gaps) / np.sqrt(len(gaps))
+    assert abs(np.mean(gaps)) < 3 * noise + 0.01
+    assert np.mean(gaps) - claimed.record_.hidden < -3 * noise
+
+
+def test_unevenness_tells_chance_from_strata(rng):
+    target = np.eye(3)[np.repeat([0, 1, 2], 40)]
+    share = np.full(120, 1 / 120)
+    assert unevenness(target, np.arange(120) % 5, share) < 1e-12
+    by_chance = [unevenness(target, rng.permutation(120) % 5, share) for _ in range(200)]
+    assert np.mean(by_chance) == pytest.approx(1, abs=0.15)
 
 
 def test_the_rival_is_the_best_line_of_the_leaderboard(model):

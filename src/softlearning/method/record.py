@@ -41,7 +41,8 @@ class Comparison:
     """The blend against its best single specialist, on held-out rows.
 
     rival : the specialist of level 1 of least cross-validated risk (a stacker reads several, so it is none).
-    risk, rival_risk : mean loss of the blend, with weights learnt without each row's fold, and of the rival.
+    risk, rival_risk : mean loss of the blend, with weights learnt without each row's fold, and of the rival; to both
+        is added what evenly shared folds hide of it (`Record.hidden`).
     gain, error : their difference and its standard error, over groups where there are groups.
     """
 
@@ -154,6 +155,28 @@ class Record:
         """(n,) loss of predictions (n, C) of the held-out rows."""
         return row_losses(prediction[:, None, :], self.held_out.target, np.ones(1), loss=self.loss)
 
+    def risk(self, prediction: np.ndarray) -> float:
+        """Expected loss of predictions (n, C) on unseen rows, by the held-out rows."""
+        return float(np.average(self.losses(prediction), weights=self.held_out.weight)) + self.hidden
+
+    @cached_property
+    def hidden(self) -> float:
+        """What folds that share the target evenly hide of every risk: the error of the shares, or the mean, itself.
+
+        The training rows of such a fold have the shares of its held-out rows, which new rows will not do. A constant
+        prediction then looks better by C - 1 nats per n rows (twice its risk, for other losses); a model as far as its
+        risk comes near that of the constant.
+        """
+        held, (n, C) = self.held_out, self.held_out.target.shape
+        share = np.full(n, 1 / n) if held.weight is None else held.weight / held.weight.sum()
+        constant = np.broadcast_to(share @ held.target, (n, C))
+        blind, risk = (float(share @ self.losses(p)) for p in (constant, held.blend))
+        if blind <= 0:
+            return 0.0
+        unit = C - 1 if self.loss == "log" else 2 * risk
+        even = max(1 - unevenness(held.target, held.fold, share), 0)
+        return float(even * unit * (share @ share) * min(1, risk / blind))
+
     def column(self, name: str) -> np.ndarray:
         """(n, C) held-out predictions of one specialist."""
         return self.of_rows(self.crossed.oof)[:, self.crossed.columns([name])[0]]
@@ -163,11 +186,23 @@ class Record:
         """The blend against its best single specialist."""
         held = self.held_out
         single = self.crossed.library.level(1).names
-        risks = {name: np.average(self.losses(self.column(name)), weights=held.weight) for name in single}
+        risks = {name: self.risk(self.column(name)) for name in single}
         rival = min(risks, key=lambda name: risks[name])
-        blend, alone = self.losses(held.blend), self.losses(self.column(rival))
-        gain, error = mean_and_error(alone - blend, held.weight, held.groups)
-        return Comparison(rival, float(np.average(blend, weights=held.weight)), float(risks[rival]), gain, error)
+        lead = self.losses(self.column(rival)) - self.losses(held.blend)
+        return Comparison(rival, self.risk(held.blend), risks[rival], *mean_and_error(lead, held.weight, held.groups))
+
+
+def unevenness(target: np.ndarray, fold: np.ndarray, share: np.ndarray) -> float:
+    """How far the folds' means of a target (n, C) lie apart: 0 for evenly shared ones, about 1 where chance decides.
+
+    share (n,) is what each row counts; they sum to 1.
+    """
+    code = np.unique(fold, return_inverse=True)[1]
+    size = np.bincount(code, weights=share)
+    centred = target - share @ target
+    sums = np.stack([np.bincount(code, weights=share * column) for column in centred.T])
+    by_chance = float((share @ centred**2).sum() * (share @ share)) * (len(size) - 1)
+    return float((sums**2 / size).sum()) / by_chance if by_chance > 0 else 1.0
 
 
 def failure_table(failures: tuple[Failure, ...]) -> pd.DataFrame:
@@ -224,7 +259,7 @@ def alone(record: Record, name: str) -> dict[str, float]:
     P, held = record.column(name), record.held_out
     fit, predict = record.crossed.seconds[name]
     return {
-        "cv_risk": float(np.average(record.losses(P), weights=held.weight)),
+        "cv_risk": record.risk(P),
         "cv_score": score_of(P, held.target, held.weight),
         "fit_seconds": fit,
         "predict_seconds": predict,

@@ -151,8 +151,7 @@ def _compared(record: Record, name: str, rival: np.ndarray) -> dict[str, Any]:
     """Mean fall of the loss from rival to blend, paired by rows, groups counted as one."""
     held, losses = record.held_out, record.losses(rival)
     gain, error = mean_and_error(losses - record.losses(held.blend), held.weight, held.groups)
-    risk = float(np.average(losses, weights=held.weight))
-    return _against(record, Comparison(name, record.comparison.risk, risk, gain, error), rival)
+    return _against(record, Comparison(name, record.comparison.risk, record.risk(rival), gain, error), rival)
 
 
 def _against(record: Record, c: Comparison, rival: np.ndarray) -> dict[str, Any]:
