@@ -24,7 +24,7 @@ def bench():
 @click.option("--out", required=True, type=FOLDER, metavar="FOLDER", help="Results; a second run resumes.")
 @click.option("--datasets", "--tables", "datasets", metavar="NAMES", help="Only these, with commas.")
 @click.option("--methods", metavar="NAMES", help="Only these, with commas.")
-@click.option("--seeds", type=click.IntRange(min=1), metavar="N", help="Splits of each dataset: 1 in paper, 5 in real.")
+@click.option("--seeds", metavar="N", help="Splits of each dataset: 1 in paper, 5 in real; or seeds, as 1-10.")
 @click.option("--jobs", type=click.IntRange(min=1), help="Processes side by side; all cores when not given.")
 @click.option(
     "--external",

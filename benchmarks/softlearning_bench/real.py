@@ -21,7 +21,7 @@ from sklearn.model_selection import train_test_split
 from softlearning.data.messages import nearest
 from softlearning_bench.adapters import SYSTEMS
 from softlearning_bench.external import Question, Reply, ask
-from softlearning_bench.results import append, whole_csv
+from softlearning_bench.results import append, seed_range, whole_csv
 from softlearning_bench.scoring import scores
 
 VARIABLE = "SOFTLEARNING_REAL"
@@ -29,7 +29,7 @@ BESIDE = Path(__file__).parents[2].parent / "shared" / "data" / "real"  # beside
 FILE = "real.csv"
 KEY = ("table", "seed", "method")
 NUMBERS = ("score", "auc", "loss", "fit_seconds", "predict_seconds", "cpu_seconds", "peak_memory", "model_size")
-COLUMNS = ("table", "part", "task", "seed", "method", "version", "rows", *NUMBERS, "failure", "settings")  # sizes: MB
+COLUMNS = (*KEY[:1], "part", "task", *KEY[1:], "version", "rows", "test_rows", *NUMBERS, "failure", "settings")  # MB
 USUAL = ("softlearning", "catboost", "lightgbm", "histgb")
 SEEDS, TIME_LIMIT, MAX_ROWS, CORES, MEGA = 5, 90, 10_000, 2, 1e6
 
@@ -91,19 +91,19 @@ def run_real(
     tables: Sequence[str] | None = None,
     part: str = "choose",
     methods: Sequence[str] | None = None,
-    seeds: int | None = None,
+    seeds: int | str | None = None,
     time_limit: int | None = None,
     max_rows: int | None = None,
     external: dict[str, str] | None = None,
 ) -> Path:
-    """Add to `out/real.csv` the cells that it lacks, seed by seed, and return its path."""
+    """Add to `out/real.csv` the cells that it lacks, seed by seed, and return its path; `seeds` as in `seed_range`."""
     rows = real_tables(data_folder(data), tables, part)
     environments = external or {}
     wanted = chosen(methods, environments)
     settings = {"time_limit": time_limit or TIME_LIMIT, "cores": CORES, "max_rows": max_rows or MAX_ROWS}
     out.mkdir(parents=True, exist_ok=True)
     path = out / FILE
-    todo = list(missing(path, rows, wanted, range(seeds or SEEDS), settings))
+    todo = list(missing(path, rows, wanted, seed_range(seeds or SEEDS), settings))
     for number, cell in enumerate(todo, 1):
         line = run_cell(cell, environments.get(cell.method))
         append(path, line, COLUMNS)
@@ -134,8 +134,9 @@ def missing(path: Path, tables, methods, seeds, settings) -> Iterator[Cell]:
 def read_real(path: Path) -> pd.DataFrame:
     """All cells, the last line of each."""
     text = dict.fromkeys(("failure", "settings", "version"), "str")
-    table = whole_csv(path, COLUMNS, dtype=text, keep_default_na=False, na_values={name: [""] for name in NUMBERS})
-    return table.drop_duplicates(list(KEY), keep="last", ignore_index=True)
+    missing_numbers = {name: [""] for name in ("rows", "test_rows", *NUMBERS)}
+    table = whole_csv(path, COLUMNS, dtype=text, keep_default_na=False, na_values=missing_numbers)
+    return table.reindex(columns=list(COLUMNS)).drop_duplicates(list(KEY), keep="last", ignore_index=True)
 
 
 def split(frame: pd.DataFrame, kind: str, seed: int, max_rows: int) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -150,7 +151,12 @@ def run_cell(cell: Cell, environment: str | None = None) -> dict[str, object]:
     table, limit = cell.table, cell.settings["time_limit"]
     train, test = split(pd.read_parquet(table.path), table.kind, cell.seed, cell.settings["max_rows"])
     line = {"table": table.name, "part": table.part, "task": table.task, "seed": cell.seed, "method": cell.method}
-    line |= {"rows": len(train), "failure": "", "settings": json.dumps(cell.settings | SYSTEMS[cell.method][2])}
+    line |= {
+        "rows": len(train),
+        "test_rows": len(test),
+        "failure": "",
+        "settings": json.dumps(cell.settings | SYSTEMS[cell.method][2]),
+    }
     X, y = train.iloc[:, :-1], train.iloc[:, -1]
     question = Question(table.kind, X, y, test.iloc[:, :-1], cell.seed, limit, cell.settings["cores"])
     try:

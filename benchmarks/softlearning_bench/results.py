@@ -33,10 +33,21 @@ FINAL = ("ok", "skipped")  # a failed cell is tried again by the next run
 Key = tuple[str, str, int, int]
 
 
+def seed_range(seeds: int | str, first: int = 0) -> range:
+    """So many seeds from the first on, or those of words such as "1-10"."""
+    begin, _, end = str(seeds).partition("-")
+    if not (begin.isdigit() and (end or "0").isdigit() and (not end or int(end) >= int(begin)) and str(seeds) != "0"):
+        raise ValueError(f"--seeds is a number of splits or a range such as 1-10, not {seeds!r}")
+    return range(int(begin), int(end) + 1) if end else range(first, first + int(begin))
+
+
 def append(path: Path, line: dict[str, object], columns: Sequence[str] = COLUMNS) -> None:
     """Add one line, in one write, and wait until the disk has it; a new file begins with the names of the columns."""
     whole_lines(path)
     new = not path.exists() or path.stat().st_size == 0
+    found = "" if new else path.read_text(encoding="utf-8").partition("\n")[0].strip()
+    if not new and found != ",".join(columns):
+        raise ValueError(f"{path} has other columns than this version writes ({found}): give another folder")
     text = (_csv([list(columns)]) if new else "") + _csv([[line.get(column, "") for column in columns]])
     handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
     try:

@@ -27,7 +27,7 @@ from softlearning.data.versions import versions
 from softlearning_bench.datasets import DATASETS, Absent, Dataset, dataset
 from softlearning_bench.external import TIME_LIMIT, external_method
 from softlearning_bench.methods import Method, Skipped, methods_for
-from softlearning_bench.results import append, finished
+from softlearning_bench.results import append, finished, seed_range
 from softlearning_bench.scoring import scores
 from softlearning_bench.shared import FOLDS, Specialists, all_cores, cell_name, outer_fold
 
@@ -52,7 +52,7 @@ def run_suite(
     *,
     datasets: Sequence[str] | None = None,
     methods: Sequence[str] | None = None,
-    seeds: int | None = None,
+    seeds: int | str | None = None,
     jobs: int | None = None,
     longest_first: bool = True,
     external: dict[str, str] | None = None,
@@ -64,7 +64,7 @@ def run_suite(
     Parameters
     ----------
     datasets, methods : names, or starts of names of datasets; all when None.
-    seeds : how many seeds of the outer folds; the first is the paper's, 42.
+    seeds : how many seeds of the outer folds from the paper's, 42, on; or a range such as "43-71".
     jobs : processes side by side, one thread each; the number of cores when None.
     external : name of an external baseline ("AutoGluon", "FLAML") -> the environment that has it.
     time_limit : seconds that an external baseline is given for one fit; 120 when None.
@@ -78,7 +78,7 @@ def run_suite(
     rows = [dataset(name) for name in datasets] if datasets else list(DATASETS)
     limit = time_limit or TIME_LIMIT
     others = tuple(external_method(system, home, limit) for system, home in (external or {}).items())
-    todo = list(missing_jobs(rows, methods, range(SEED, SEED + (seeds or 1)), path, others, fits))
+    todo = list(missing_jobs(rows, methods, seed_range(seeds or 1, SEED), path, others, fits))
     if longest_first:
         todo.sort(key=expected_cost, reverse=True)
     run_jobs(todo, path, jobs or all_cores())

@@ -103,6 +103,7 @@ def test_every_cell_is_a_line_and_a_second_run_adds_none(folder, tmp_path, capsy
     assert numbers["auc"].isna().all()
     assert (words["auc"] > 0.8).all()
     assert (words["loss"] < np.log(2)).all()
+    assert (cells["rows"] + cells["test_rows"] == cells["table"].map({"plain": 90, "messy": 120})).all()
     assert (cells[["fit_seconds", "predict_seconds", "cpu_seconds", "peak_memory", "model_size"]] > 0).all(axis=None)
     assert json.loads(cells["settings"][0]) == {"time_limit": 60, "cores": 2, "max_rows": 10_000}
     capsys.readouterr()
@@ -156,6 +157,8 @@ def test_the_command_runs_and_reports(folder, tmp_path):
     said = CliRunner().invoke(main, words.split())
     assert said.exit_code == 0
     assert "plain seed 0 histgb: loss" in said.output
+    said = CliRunner().invoke(main, [*words.replace("--seeds 1", "--seeds 0-1").split()])
+    assert "1/1 plain seed 1 histgb: loss" in said.output
     said = CliRunner().invoke(main, ["bench", "report", out])
     assert said.exit_code == 0
     assert "real.md" in said.output

@@ -4,8 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from softlearning_bench.effects import effects
 from softlearning_bench.real import COLUMNS, FILE
-from softlearning_bench.real_report import all_pairs, compared, losses, report_real, table_means
+from softlearning_bench.real_report import all_pairs, compared, losses, protocol_tests, report_real, shown, table_means
 from softlearning_bench.results import append
 
 # (table, part, task, seed, method, loss, score, seconds)
@@ -55,6 +56,20 @@ def test_losses_and_failures_are_listed(cells):
     assert "| two | choose | regression | 30 | 15 | 2 |" in text
     assert "one, seed 1, catboost: it broke" in text
     assert "Failures: 1 of 8 cells" in text
+
+
+def test_the_page_states_what_the_protocol_tests(cells):
+    text = "\n".join(protocol_tests(effects(cells, "softlearning")))
+    # ratios 1/2 and 2, one split each: their geometric mean is 1, and nothing is decided
+    assert "| choose | loss | catboost | 2, 2 | 1.000 (" in text
+    assert "| 1, 0, 1 | undecided |" in text
+    assert protocol_tests(pd.DataFrame()) == []
+
+
+def test_an_effect_on_the_loss_is_shown_as_a_ratio():
+    assert shown("loss", np.log(2)) == "0.500"
+    assert shown("loss", -np.log(2), np.log(4)) == "0.250 to 2.000"
+    assert shown("accuracy", -0.01, 0.02) == "-0.0100 to +0.0200"
 
 
 def test_means_are_over_seeds(cells):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from softlearning_bench.results import COLUMNS, append, finished, read, score_table, with_best_of_3
+from softlearning_bench.results import COLUMNS, append, finished, read, score_table, seed_range, with_best_of_3
 
 
 def line(dataset="A01_iris", method="CatBoost", fold=0, score=0.9, status="ok", **other):
@@ -91,3 +91,18 @@ def test_best_of_3_is_the_maximum_of_its_members_means(path):
 def test_best_of_3_waits_until_all_its_members_have_run(path):
     append(path, line(method="Random Forest"))
     assert "Best-of-3" not in set(with_best_of_3(read(path))["method"])
+
+
+def test_seeds_are_a_number_or_a_range():
+    assert list(seed_range(3)) == list(seed_range("3")) == [0, 1, 2]
+    assert list(seed_range(2, first=42)) == [42, 43]
+    assert list(seed_range("1-3", first=42)) == [1, 2, 3]
+    for wrong in ("3-1", "x", "1-x", "-2", "0"):
+        with pytest.raises(ValueError, match="a range such as 1-10"):
+            seed_range(wrong)
+
+
+def test_a_file_with_other_columns_is_not_added_to(path):
+    path.write_text("dataset,method\nA01_iris,CatBoost\n")
+    with pytest.raises(ValueError, match="other columns than this version writes"):
+        append(path, line())
