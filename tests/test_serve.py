@@ -290,7 +290,7 @@ def command(classifier, tmp_path):
     with closing(socket.socket()) as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    words = [sys.executable, "-m", "softlearning.cli", "serve", str(tmp_path / "model"), "--port", str(port)]
+    words = [sys.executable, "-m", "softlearning", "serve", str(tmp_path / "model"), "--port", str(port)]
     with subprocess.Popen(words) as process:
         url = f"http://127.0.0.1:{port}"
         while process.poll() is None:

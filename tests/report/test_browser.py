@@ -1,11 +1,12 @@
 """The page in a real browser: nothing overlaps, nothing is cut, nothing is asked of the network."""
 
 import copy
+import os
 import shutil
 
 import pytest
 
-from softlearning.report import write_page
+from softlearning.report import write_comparison, write_page
 from tests.report.payloads import PAYLOADS
 from tests.report.test_render import PLACES
 
@@ -13,7 +14,8 @@ BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil
 pytestmark = pytest.mark.skipif(BROWSER is None, reason="no chromium here: apt-get install chromium")
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 
-SIZES = [(1280, "light"), (1280, "dark"), (390, "light"), (390, "dark")]
+AXE = os.environ.get("AXE")
+SIZES = [(1280, "light"), (1280, "dark"), (420, "light"), (390, "dark")]
 
 FAULTS = """() => {
   const faults = [], near = 1.5;
@@ -80,6 +82,10 @@ def strained(summary):
     s["diversity"]["names"] = [line["specialist"] for line in lines]
     s["diversity"]["correlation"] = [[(-1.0) ** (i + j) * 0.7 for j in range(24)] for i in range(24)]
     s["importance"]["columns"] = [{"column": name, "mean": 1.5e9 / (k + 1), "std": 1e8} for k, name in enumerate(names)]
+    s["times"] = [{"specialist": name, "folds": 1e4, "final": 2.0} for name in names]
+    for line in s["along"]:
+        line |= {"column": names[1], "of": names[2] if s["classes"] else ""}
+        line["parts"] = [{**part, "name": names[k % 5]} for k, part in enumerate(line["parts"])]
     s["provenance"]["command"] = "softlearning fit " + "x" * 400
     if s["classes"]:
         s["confusion"] |= {"classes": names, "counts": [[123_456] * 5] * 5}
@@ -92,7 +98,7 @@ def strained(summary):
 @pytest.mark.parametrize(("width", "scheme"), SIZES)
 def test_no_text_overlaps_or_is_cut_and_nothing_is_fetched(browser, summary, tmp_path, width, scheme):
     path = write_page(summary, tmp_path / "page.html")
-    assert look(browser, path, width, scheme) == ([], [], [], 0)
+    assert look(browser, path, width, scheme) == ([], [], [], 1)  # its own script
 
 
 @pytest.mark.parametrize("width", [1280, 390])
@@ -108,7 +114,7 @@ def test_hostile_texts_run_nothing_and_fetch_nothing(browser, class_summary, tmp
         for place in PLACES:
             place(s, payload)
         path = write_page(s, tmp_path / "page.html")
-        assert look(browser, path, 1280, "light")[1:] == ([], [], 0)
+        assert look(browser, path, 1280, "light")[1:] == ([], [], 1)
 
 
 def test_a_page_prints_without_losing_a_figure(browser, class_summary, tmp_path):
@@ -120,6 +126,42 @@ def test_a_page_prints_without_losing_a_figure(browser, class_summary, tmp_path)
     assert page.evaluate("[...document.querySelectorAll('figure')].every(f => f.offsetHeight > 50)")
     assert len(page.pdf(format="A4")) > 10_000
     page.close()
+
+
+def test_a_table_is_copied_as_csv_by_keyboard(browser, class_summary, tmp_path):
+    path = write_page(class_summary, tmp_path / "page.html")
+    context = browser.new_context()
+    context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page = context.new_page()
+    page.goto(path.as_uri())
+    assert page.locator("button.copy").count() == page.locator("table").count() > 3
+    page.locator("button.copy").first.press("Enter")
+    page.get_by_text("Copied").wait_for()
+    first, *rows = page.evaluate("navigator.clipboard.readText()").splitlines()
+    assert first == '"against","accuracy","loss","gain","95 % interval","verdict"'
+    assert len(rows) == len(class_summary["comparisons"])
+    context.close()
+
+
+@pytest.mark.skipif(AXE is None, reason="axe-core is not here: npm install axe-core, and set AXE to its axe.min.js")
+@pytest.mark.parametrize(("width", "scheme"), SIZES)
+def test_axe_finds_nothing(browser, summary, tmp_path, width, scheme):
+    other = copy.deepcopy(summary)
+    for path in (write_page(summary, tmp_path / "page.html"),
+                 write_comparison([summary, other], ["a", "b"], tmp_path / "two.html")):  # fmt: skip
+        page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme, bypass_csp=True)
+        page.goto(path.as_uri())
+        page.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
+        page.add_script_tag(path=AXE)
+        found = page.evaluate("axe.run().then(r => r.violations.map(v => [v.id, v.nodes[0].html.slice(0, 200)]))")
+        page.close()
+        assert found == []
+
+
+def test_two_models_side_by_side_fit_on_both_widths(browser, summary, tmp_path):
+    path = write_comparison([summary, copy.deepcopy(summary)], ["a.soft", "b.soft"], tmp_path / "two.html")
+    for width in (1280, 390):
+        assert look(browser, path, width, "light") == ([], [], [], 1)
 
 
 def test_the_eye_of_these_tests_sees_overlaps_cuts_and_requests(browser, tmp_path):

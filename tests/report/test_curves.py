@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from scipy.stats import binomtest
+from sklearn import metrics
 
 from softlearning.method.record import HeldOut
 from softlearning.report import curves
@@ -121,3 +122,23 @@ def test_too_few_rows_give_infinite_intervals_and_no_width():
     lines = curves.coverage(held_out(np.zeros((6, 1)), np.arange(6.0)[:, None], folds=2))
     assert lines[-1]["size"] is None
     assert lines[-1]["value"] == pytest.approx(1)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_ranking_and_classes_agree_with_scikit_learn(rng, weighted):
+    n = 400
+    true = rng.random(n) < 0.3
+    p = np.clip(np.round(0.3 * true + rng.random(n) * 0.7, 2), 0, 1)
+    w = rng.random(n) if weighted else None
+    blend, target = np.column_stack([1 - p, p]), np.column_stack([~true, true]).astype(float)
+    held = HeldOut(blend, np.zeros(n), target, w, None, np.zeros(n, dtype=int))
+    found = curves.ranking(held, 0.42)
+    assert found["auc"] == pytest.approx(metrics.roc_auc_score(true, p, sample_weight=w))
+    assert found["average_precision"] == pytest.approx(metrics.average_precision_score(true, p, sample_weight=w))
+    named = p >= 0.42
+    assert found["chosen"]["recall"] == pytest.approx(metrics.recall_score(true, named, sample_weight=w))
+    assert found["chosen"]["precision"] == pytest.approx(metrics.precision_score(true, named, sample_weight=w))
+    first = curves.per_class(held, ["no", "yes"])[0]
+    assert first["class"] == "yes"  # the rarer
+    said = blend.argmax(axis=1) == 1
+    assert first["f1"] == pytest.approx(metrics.f1_score(true, said, sample_weight=w))

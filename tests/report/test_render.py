@@ -1,6 +1,8 @@
 """The page: whole, self-contained, readable without script, and deaf to what the data says."""
 
+import base64
 import copy
+import hashlib
 from html.parser import HTMLParser
 
 import numpy as np
@@ -9,6 +11,8 @@ import pytest
 
 from softlearning import SoftClassifier
 from softlearning.report import report_model, to_html, write_page
+from softlearning.report.draw import draw_figures
+from softlearning.report.render import compared
 from softlearning.report.svg import clean
 from tests.report.payloads import PAYLOADS
 
@@ -45,17 +49,22 @@ def test_a_page_has_everything_and_every_figure_a_sentence(summary):
     outline = Outline(to_html(summary))
     tags = [tag for tag, _ in outline.tags]
     assert not outline.open
-    assert tags.count("figure") == tags.count("figcaption") == tags.count("svg") == (10 if summary["classes"] else 9)
+    assert tags.count("figure") == tags.count("figcaption") == tags.count("svg") == len(draw_figures(summary))
+    assert tags.count("svg") > 10
     assert tags.count("desc") == tags.count("svg")
     said = " ".join(outline.text)
     for words in ("The answer", "Who carries the blend", "How sure", "What failed", "softlearning fit people.csv"):
         assert words in said
 
 
-def test_a_page_needs_nothing_from_outside_and_no_script(summary):
+def test_a_page_needs_nothing_from_outside_and_runs_its_own_script_alone(summary):
     page = to_html(summary)
-    tags = {tag for tag, _ in Outline(page).tags}
-    assert not tags & {"script", "link", "img", "iframe", "object", "embed", "base", "form", "a"}
+    tags = [tag for tag, _ in Outline(page).tags]
+    script = page[page.index("<script>") + len("<script>") : page.index("</script>")]
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    assert f"script-src 'sha256-{digest}'\"" in page
+    assert tags.count("script") == 1
+    assert not set(tags) & {"link", "img", "iframe", "object", "embed", "base", "form", "a"}
     assert "default-src 'none'; style-src 'unsafe-inline'; img-src data:" in page
     assert "http://" not in page
     assert "https://" not in page
@@ -140,7 +149,8 @@ def test_a_model_learnt_from_hostile_names_has_a_harmless_page(tmp_path, rng):
     model = SoftClassifier(["logistic", "naive_bayes"]).fit(X, y)
     page = report_model(model, tmp_path / "page.html", X=X[:70], y=y[:70], command=PAYLOADS[60]).read_text()
     outline = Outline(page)
-    assert not {tag for tag, _ in outline.tags} & {"script", "img", "iframe", "object", "a"}
+    assert not {tag for tag, _ in outline.tags} & {"img", "iframe", "object", "a"}
+    assert [tag for tag, _ in outline.tags].count("script") == 1
     assert not [name for _, names in outline.tags for name in names if name.startswith("on")]
     assert PAYLOADS[20] in "".join(outline.text)
 
@@ -157,3 +167,28 @@ def test_a_page_is_never_left_half_written(tmp_path, summary):
 def test_a_blend_of_one_says_that_there_is_no_disagreement(summary):
     summary["uncertainty"] = None
     assert "no disagreement to read" in "".join(Outline(to_html(summary)).text)
+
+
+def test_the_title_names_target_and_table_and_the_metric_that_was_asked_for_comes_first(summary):
+    summary["name"] = "people.csv"
+    assert "<title>outcome in people.csv: " in to_html(summary)
+    summary["answer"]["metric"] = {"name": "balanced accuracy", "value": 0.5, "low": 0.4, "high": 0.6}
+    page = to_html(summary)
+    assert "<title>outcome in people.csv: balanced accuracy 0.5</title>" in page
+    assert "<h1>The metric that was asked for, balanced accuracy, is 0.5" in page
+
+
+def test_two_models_side_by_side_show_weights_and_settings_that_differ(summary):
+    other = copy.deepcopy(summary)
+    other["provenance"]["settings"]["rule"] = "uniform"
+    other["weights"] = [{"specialist": "stranger", "weight": 1.0, "low": None, "high": None}]
+    outline = Outline(compared([summary, other], ["a.soft", PAYLOADS[0]]))
+    said = "".join(outline.text)
+    assert "stranger" in said
+    assert "Where their settings differ" in said
+    assert clean(PAYLOADS[0], 60) in said
+
+
+def test_models_of_different_tasks_are_not_set_side_by_side(class_summary, number_summary):
+    with pytest.raises(ValueError, match="classification, the other a regression"):
+        compared([class_summary, number_summary], ["a", "b"])

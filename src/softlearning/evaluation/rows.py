@@ -29,23 +29,40 @@ def score_parts(
     parts : rows, and what the model says of them. target, group, weight : columns; the target is the one that the model
     was fitted on unless another is named.
     """
+    named_parts = ((frame, {"model": said}) for frame, said in parts)
+    return compare_parts({"model": model}, named_parts, target=target, group=group, weight=weight)
+
+
+def compare_parts(
+    models: dict[str, Any],
+    parts: Iterable[tuple[pd.DataFrame, dict[str, Prediction]]],
+    *,
+    target: str | None = None,
+    group: str | None = None,
+    weight: str | None = None,
+) -> tuple[Evaluation, int]:
+    """The same for several models of one target, by name; the first is compared with the others, row by row."""
+    model = next(iter(models.values()))
+    if len({tuple(map(str, getattr(m, "classes_", ()))) for m in models.values()}) > 1:
+        raise ValueError("the models know different classes: they cannot be compared on the same rows")
     roles = {"target": target or model.record_.training.target_name, "group": group, "weight": weight}
     if not roles["target"]:
         raise ValueError("the model does not know what its target was called: name the column")
     found: dict[str, list[np.ndarray]] = {role: [] for role, name in roles.items() if name}
-    predicted = []
-    for frame, said in parts:
+    predicted: dict[str, list[np.ndarray]] = {name: [] for name in models}
+    for frame, answers in parts:
         for role, columns in found.items():
             column = named(frame, str(roles[role]))
             columns.append(truth(model, column) if role == "target" else column.to_numpy())
-        predicted.append(said.value[:, None] if said.probability is None else said.probability)
+        for name, said in answers.items():
+            predicted[name].append(said.value[:, None] if said.probability is None else said.probability)
     taken = {role: np.concatenate(columns) for role, columns in found.items()}
     known, y = np.isfinite(taken["target"]), taken["target"]
     if not known.any():
         raise ValueError("no row has a target that the model knows: there is nothing to score")
     scores = score_rows(
         y[known],
-        {"model": np.concatenate(predicted)[known]},
+        {name: np.concatenate(P)[known] for name, P in predicted.items()},
         usual_metrics(model, y[known]),
         classes=np.arange(len(model.classes_)) if model.record_.task == "classification" else None,
         groups=taken["group"][known] if group else None,

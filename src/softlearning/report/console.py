@@ -95,3 +95,18 @@ def scores(found: Any) -> list[str]:
         low, high = sorted((sign * line.low, sign * line.high))
         rows.append((METRICS.get(line.metric, line.metric), f"{sign * line.score:.4f}", f"{low:.4f} to {high:.4f}"))
     return [title, *columns(rows, right=(1,))]
+
+
+def differences(found: Any, names: dict[str, str]) -> list[str]:
+    """Two models on the same rows: each metric of both, and their difference with its interval."""
+    first, second = names
+    titles = [f"{key}: {printable(name)}" for key, name in names.items()]
+    rows = [("", first, second, f"{first} minus {second} (95 %)", "")]
+    scores = found.scores.set_index(["metric", "candidate"])["score"]
+    for d in found.differences.itertuples():
+        sign = -1 if d.metric.startswith("neg_") else 1
+        low, high = sorted((sign * d.low, sign * d.high))
+        ours, theirs = (f"{sign * scores[d.metric, key]:.4f}" for key in names)
+        verdict = d.verdict if d.verdict == "no clear difference" else f"{first} is {d.verdict}"
+        rows.append((METRICS.get(d.metric, d.metric), ours, theirs, f"{low:+.4f} to {high:+.4f}", verdict))
+    return [f"Scored on {int(found.folds['rows'].sum())} rows.", *titles, *columns(rows, right=(1, 2, 3))]

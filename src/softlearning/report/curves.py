@@ -18,6 +18,7 @@ from softlearning.uncertainty.selective import risk_coverage_curve
 
 BINS = 10
 MOST_CLASSES = 12  # a larger confusion matrix cannot be read
+MOST_STEPS = 120  # points of a ROC curve
 MOST_POINTS = 600  # dots in a scatter plot
 COVERAGES = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
 GRID = np.linspace(0.05, 1, 96)  # shares of the rows answered
@@ -94,6 +95,45 @@ def confusion(held: HeldOut, classes: list[str]) -> dict[str, Any]:
         "all_classes": C,
         "wrong": int(counts.sum() - np.trace(counts)),
         "rows": int(counts.sum()),
+    }
+
+
+def per_class(held: HeldOut, classes: list[str]) -> list[dict[str, Any]]:
+    """Precision, recall and F1 of each class, its rows, and how often it was the answer; rarest class first."""
+    w = np.ones(len(held.target)) if held.weight is None else held.weight
+    true, said = held.target.argmax(axis=1), held.blend.argmax(axis=1)
+    lines = []
+    for c, name in enumerate(classes):
+        hit = float(w[(true == c) & (said == c)].sum())
+        precision, recall = (hit / w[m].sum() if w[m].sum() > 0 else float("nan") for m in (said == c, true == c))
+        both = precision + recall
+        f1 = 2 * precision * recall / both if both > 0 else 0.0
+        rows, answers = int((true == c).sum()), int((said == c).sum())
+        lines.append(
+            {"class": name, "rows": rows, "answers": answers, "precision": precision, "recall": recall, "f1": f1}
+        )
+    return sorted(lines, key=lambda line: line["rows"])
+
+
+def ranking(held: HeldOut, threshold: float | None) -> dict[str, Any]:
+    """ROC and precision-recall of the second of two classes, thinned, and where the threshold of the answers lies."""
+    w = np.ones(len(held.target)) if held.weight is None else held.weight
+    p, true = held.blend[:, 1], held.target[:, 1] > 0.5
+    order = np.argsort(-p, kind="stable")
+    last = np.append(np.diff(p[order]) != 0, True)  # rows of equal probability are taken together
+    hits, false = np.cumsum((w * true)[order])[last], np.cumsum((w * ~true)[order])[last]
+    recall, fall_out = np.append(0.0, hits / hits[-1]), np.append(0.0, false / false[-1])
+    precision = hits / (hits + false)
+    thin = np.unique(np.linspace(0, len(precision) - 1, MOST_STEPS).astype(int))
+    at = int(np.clip(np.searchsorted(-p[order][last], -(threshold or 0.5), side="right") - 1, 0, len(precision) - 1))
+    return {
+        "roc": {"x": fall_out[np.append(0, thin + 1)].tolist(), "y": recall[np.append(0, thin + 1)].tolist()},
+        "precision_recall": {"x": recall[1:][thin].tolist(), "y": precision[thin].tolist()},
+        "auc": float(np.trapezoid(recall, fall_out)),
+        "average_precision": float(np.sum(np.diff(recall) * precision)),
+        "prevalence": float(np.average(true, weights=w)),
+        "threshold": float(threshold or 0.5),
+        "chosen": {"fall_out": fall_out[at + 1], "recall": recall[at + 1], "precision": precision[at]},
     }
 
 

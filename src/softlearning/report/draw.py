@@ -34,7 +34,70 @@ def draw_figures(summary: Summary) -> dict[str, Figure]:
         if wanted(summary):
             said = sentence(summary)
             drawn[name] = Figure(name, title, said, draw(summary, title, said))
+    for number, line in enumerate(summary["along"]):
+        for figure in (dependence(summary, line, f"answer_{number}"), errors(summary, line, f"error_{number}")):
+            drawn[figure.name] = figure
     return drawn
+
+
+def dependence(summary: Summary, line: dict[str, Any], name: str) -> Figure:
+    """What the blend answers when one column is set to each of some values."""
+    title, said = f"The answer along {words.name(line['column'])}", words.dependence(summary, line)
+    parts, share = line["parts"], bool(summary["classes"])
+    if not line["number"]:
+        shown = [Bar(p["name"], p["answer"], shown=words.percent(p["answer"], 0) if share else "") for p in parts]
+        return Figure(name, title, said, svg.bars(shown, title, said))
+    xs, ys = [p["at"] for p in parts], [p["answer"] for p in parts]
+    plane = Plane(_window(xs), (0, 1) if share else _window(ys), line["column"], "mean answer", (False, share))
+    points = [Point(x, y, y, y, f"{short(x)}: {short(y)}") for x, y in zip(xs, ys)]
+    return Figure(name, title, said, svg.lines([Series("mean over rows", xs, ys, "line")], plane, title, said, points))
+
+
+def errors(summary: Summary, line: dict[str, Any], name: str) -> Figure:
+    """Where along a column the model errs."""
+    title, said = f"Errors along {words.name(line['column'])}", words.errors_along(summary, line)
+    parts, share = line["parts"], bool(summary["classes"])
+    least = 0.0 if share else -float("inf")
+    low = [max(least, p["error"] - p["reach"]) for p in parts]
+    high = [min(1.0 if share else float("inf"), p["error"] + p["reach"]) for p in parts]
+    if not line["number"]:
+        shown = [
+            Bar(p["name"], p["error"], a, b, words.percent(p["error"], 0) if share else "")
+            for p, a, b in zip(parts, low, high)
+        ]
+        return Figure(name, title, said, svg.bars(shown, title, said))
+    xs = [p["at"] for p in parts]
+    points = [Point(x, p["error"], a, b, f"{p['rows']} rows") for x, p, a, b in zip(xs, parts, low, high)]
+    middle = summary["uncertainty"]["all"] if share and summary["uncertainty"] else 0.0
+    plane = Plane(
+        _window(xs), _window([0.0, middle, *low, *high]), line["column"],
+        "share of wrong rows" if share else "true minus predicted", (False, share),
+    )  # fmt: skip
+    reference = Series("all held-out rows" if share else "no error on average", plane.x, (middle, middle), "reference")
+    return Figure(name, title, said, svg.lines([reference], plane, title, said, points))
+
+
+def roc(summary: Summary, title: str, about: str) -> Markup:
+    r, c = summary["ranking"], summary["ranking"]["chosen"]
+    plane = Plane((0, 1), (0, 1), "false alarms among the others", "found (recall)", (True, True))
+    chosen = Point(c["fall_out"], c["recall"], c["recall"], c["recall"], f"threshold {r['threshold']:.2f}")
+    series = [Series("blend", r["roc"]["x"], r["roc"]["y"], "line"), Series("chance", (0, 1), (0, 1), "reference")]
+    return svg.lines(series, plane, title, about, [chosen])
+
+
+def precision_recall(summary: Summary, title: str, about: str) -> Markup:
+    r, c = summary["ranking"], summary["ranking"]["chosen"]
+    plane = Plane((0, 1), (0, 1), "found (recall)", "right among those named (precision)", (True, True))
+    chosen = Point(c["recall"], c["precision"], c["precision"], c["precision"], f"threshold {r['threshold']:.2f}")
+    curve, base = r["precision_recall"], r["prevalence"]
+    series = [Series("blend", curve["x"], curve["y"], "line"), Series("chance", (0, 1), (base, base), "reference")]
+    return svg.lines(series, plane, title, about, [chosen])
+
+
+def times(summary: Summary, title: str, about: str) -> Markup:
+    lines = [Bar(t["specialist"], t["folds"] + t["final"], shown=f"{t['folds'] + t['final']:.1f} s")
+             for t in summary["times"][:MOST_COLUMNS]]  # fmt: skip
+    return svg.bars(lines, title, about)
 
 
 def families(summary: Summary, title: str, about: str) -> Markup:
@@ -72,7 +135,7 @@ def confusion(summary: Summary, title: str, about: str) -> Markup:
     strength = [[n / max(sum(row), 1) for n in row] for row in counts]
     off = [[-s if i != j else s for j, s in enumerate(row)] for i, row in enumerate(strength)]
     shown = [[f"{n:,}" if n else "" for n in row] for row in counts]
-    return svg.heat(c["classes"], counts, shown, about, title=title, strength=off)
+    return svg.heat(c["classes"], counts, shown, about, title=title, strength=off, axes=("truth", "answer"))
 
 
 def scatter(summary: Summary, title: str, about: str) -> Markup:
@@ -157,6 +220,8 @@ FIGURES = {
     "calibration": ("Are the probabilities true?", calibration, words.calibration, _has("calibration")),
     "sharpness": ("How often is it sure?", sharpness, words.sharpness, _has("calibration")),
     "confusion": ("Which classes are confused?", confusion, words.confusion, _has("confusion")),
+    "roc": ("Found against false alarms (ROC)", roc, words.roc, _has("ranking")),
+    "precision_recall": ("Precision against recall", precision_recall, words.precision_recall, _has("ranking")),
     "scatter": ("Predicted against true", scatter, words.scatter, _has("residuals")),
     "histogram": ("How large are the errors?", histogram, words.histogram, _has("residuals")),
     "disagreement": (
@@ -168,6 +233,7 @@ FIGURES = {
     "risk_coverage": ("What abstaining gains", risk_coverage, words.answering_half, _has("uncertainty")),
     "coverage": ("Is the nominal coverage reached?", coverage, words.coverage, _has("coverage")),
     "diversity": ("Do the specialists err together?", diversity, words.diversity, _has("diversity")),
+    "times": ("Where the time went", times, words.times, _has("times")),
     "importance": (
         "Which columns matter?",
         importance,

@@ -1,11 +1,19 @@
-"""The page of a model: one file of HTML that needs neither network nor script."""
+"""The page of a model, or of two: one file of HTML that needs no network.
+
+Its one script copies tables; the policy in the page allows this script, by its hash, and no other.
+"""
 
 from __future__ import annotations
 
+import base64
+import hashlib
+from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
 
 from softlearning.data.files import whole_file
 from softlearning.report import words
@@ -14,6 +22,10 @@ from softlearning.report.summarise import summarise_model
 from softlearning.report.svg import clean, short
 
 MOST_DETAILS = 200  # columns of the table that are listed
+SIDE_BY_SIDE = (
+    "calibration", "confusion", "roc", "precision_recall", "scatter", "histogram", "risk_coverage", "coverage",
+    "importance", "times",
+)  # fmt: skip
 
 
 def report_model(model, path: str | Path, X=None, y=None, command: str | None = None) -> Path:
@@ -23,17 +35,54 @@ def report_model(model, path: str | Path, X=None, y=None, command: str | None = 
 
 def write_page(summary: dict[str, Any], path: str | Path) -> Path:
     """Write the page of a summary, whole or not at all."""
-    page = to_html(summary)
+    return _write(to_html(summary), path)
+
+
+def write_comparison(summaries: Sequence[dict[str, Any]], names: Sequence[str], path: str | Path) -> Path:
+    """Write the page that sets two models side by side; names are those of their files."""
+    return _write(compared(summaries, names), path)
+
+
+def _write(page: str, path: str | Path) -> Path:
     with whole_file(path) as part:
         part.write_text(page, encoding="utf-8")
     return Path(path)
 
 
-def to_html(summary: dict[str, Any], template: str = "model.html") -> str:
-    """The page as text."""
+def to_html(summary: dict[str, Any]) -> str:
+    """The page of one model as text."""
     safe = cleaned(summary)
+    return _render("model.html", s=safe, figures=draw_figures(safe), most=MOST_DETAILS)
+
+
+def compared(summaries: Sequence[dict[str, Any]], names: Sequence[str]) -> str:
+    """The page of two models as text."""
+    safe = [cleaned(summary) for summary in summaries]
+    if safe[0]["task"] != safe[1]["task"]:
+        raise ValueError(
+            f"one model is a {safe[0]['task']}, the other a {safe[1]['task']}: they have nothing to compare"
+        )
+    weights = [{w["specialist"]: w["weight"] for w in s["weights"]} for s in safe]
+    heaviest = sorted(set().union(*weights), key=lambda n: (-max(w.get(n, 0.0) for w in weights), n))
+    settings = [s["provenance"]["settings"] for s in safe]
+    differing = [n for n in dict.fromkeys([*settings[0], *settings[1]]) if settings[0].get(n) != settings[1].get(n)]
+    lines = [(n, [w.get(n, 0.0) for w in weights]) for n in heaviest if any(w.get(n, 0.0) > 0 for w in weights)]
+    return _render(
+        "compare.html", models=list(zip([clean(n, 60) for n in names], safe, map(draw_figures, safe))), weights=lines,
+        settings=[(n, [s.get(n, "") for s in settings]) for n in differing], shown=SIDE_BY_SIDE,
+    )  # fmt: skip
+
+
+def _render(template: str, **values: Any) -> str:
+    script = _script()
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     page = _environment().get_template(template)
-    return page.render(s=safe, figures=draw_figures(safe), words=words, most=MOST_DETAILS)
+    return page.render(words=words, script=Markup(script), script_hash=f"sha256-{digest}", **values)
+
+
+@cache
+def _script() -> str:
+    return (Path(__file__).parent / "templates" / "copy.js").read_text(encoding="utf-8")
 
 
 def cleaned(value: Any) -> Any:

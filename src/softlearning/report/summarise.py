@@ -7,23 +7,23 @@ without its fold. Nothing is fitted here.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from softlearning.data.inputs import frame_or_array, is_frame
 from softlearning.data.schema import summary as table_summary
 from softlearning.data.versions import versions
-from softlearning.evaluation.importance import permutation_importance
+from softlearning.evaluation import score_rows
 from softlearning.execution.threads import one_thread
 from softlearning.library import dummy_row
+from softlearning.method.crossfit import read_by
 from softlearning.method.record import Comparison, Record, score_of, weigh
-from softlearning.report import curves
+from softlearning.report import columns, curves
 from softlearning.uncertainty.diversity import effective_opinions, effective_specialists, error_correlation
 from softlearning.uncertainty.errors import mean_and_error
-from softlearning.weights import row_losses
 from softlearning.weights.reasons import Reason, why_these_weights
 
 SCORE_NAMES = {"classification": "accuracy", "regression": "R²"}
@@ -34,50 +34,79 @@ LOSS_NAMES = {
 }
 DRAWS = 50  # bootstrap samples of the weights
 WORK = 1e8  # numbers to go through for them
-SAMPLE = 300  # rows for the importance of columns
-PATIENCE = 15.0  # seconds for it
-SEEN = "the model was fitted on these rows; pass rows that it has not seen"
 
 
-def summarise_model(model, *, X=None, y=None, command: str | None = None, draws: int = DRAWS) -> dict[str, Any]:
+def summarise_model(
+    model,
+    *,
+    X=None,
+    y=None,
+    command: str | None = None,
+    draws: int = DRAWS,
+    name: str = "",
+    tell: Callable[..., None] = lambda stage, seconds=None: None,
+) -> dict[str, Any]:
     """Answer, comparisons, weights, curves, table, failures, times and versions of a fitted model.
 
     Parameters
     ----------
     model : SoftClassifier or SoftRegressor, fitted
-    X, y : rows that the model has not seen, for the importance of the columns; a sample of them is used
+    X, y : rows that the model has not seen, for what is told of the columns; a sample of them is used
     command : what was typed to make the model, shown at the end of the page
     draws : bootstrap samples for the intervals of the weights, at most; 0 for none
+    name : of the table, for the title
+    tell : hears what is going on, and the seconds that it may take where that is known
     """
     check_is_fitted(model)
     record: Record = model.record_
     if record.crossed.oof is None:
         raise ValueError("this model was saved without its out-of-fold predictions, which a report is made from")
-    held, classes = record.held_out, [str(c) for c in getattr(model, "classes_", [])]
     with one_thread:
-        summary = {
-            "task": record.task,
-            "kind": type(model).__name__,
-            "target": record.training.target_name,
-            "classes": classes,
-            "answer": answer(record),
-            "comparisons": comparisons(record),
-            "families": [{"family": str(f), "weight": float(w)} for f, w in model.family_weights_.items() if w > 0],
-            "weights": weight_lines(record, draws),
-            "leaderboard": leaderboard_lines(model),
-            "certificate": certificate(record),
-            "calibration": curves.calibration(held) if classes else None,
-            "confusion": curves.confusion(held, classes) if classes else None,
-            "residuals": None if classes else curves.residuals(held),
-            "uncertainty": curves.uncertainty(held),
-            "coverage": curves.coverage(held) if len(np.unique(held.fold)) > 1 else [],
-            "diversity": diversity(record),
-            "importance": None if X is None or y is None else importance(model, X, y),
-            "failures": failures(record),
-            "table": table_summary(record.training.schema),
-            "provenance": provenance(model, command),
-        }
+        tell("Reading the held-out rows")
+        summary = {"name": name, **of_held_out_rows(model, record)}
+        summary["weights"] = weight_lines(record, draws, tell)
+        summary |= of_columns(model, X, y, tell)
+        summary["provenance"] = provenance(model, command)
     return finite(summary)
+
+
+def of_held_out_rows(model, record: Record) -> dict[str, Any]:
+    """All that out-of-fold predictions tell."""
+    held, classes = record.held_out, [str(c) for c in getattr(model, "classes_", [])]
+    return {
+        "task": record.task,
+        "kind": type(model).__name__,
+        "target": record.training.target_name,
+        "classes": classes,
+        "answer": answer(record, getattr(model, "metric", None)),
+        "comparisons": comparisons(record),
+        "families": [{"family": str(f), "weight": float(w)} for f, w in model.family_weights_.items() if w > 0],
+        "leaderboard": leaderboard_lines(model),
+        "stackers": stackers(record),
+        "certificate": certificate(record),
+        "calibration": curves.calibration(held) if classes else None,
+        "confusion": curves.confusion(held, classes) if classes else None,
+        "per_class": curves.per_class(held, classes) if classes else [],
+        "ranking": curves.ranking(held, getattr(model, "threshold_", None)) if len(classes) == 2 else None,
+        "residuals": None if classes else curves.residuals(held),
+        "uncertainty": curves.uncertainty(held),
+        "coverage": curves.coverage(held) if len(np.unique(held.fold)) > 1 else [],
+        "diversity": diversity(record),
+        "failures": failures(record),
+        "table": table_summary(record.training.schema),
+        "times": times(record),
+    }
+
+
+def of_columns(model, X, y, tell: Callable[..., None]) -> dict[str, Any]:
+    """Importance of the columns, and answers and errors along the strongest; nothing without rows of their own."""
+    if X is None or y is None:
+        return {"importance": None, "along": []}
+    tell("Which columns matter", columns.PATIENCE)
+    found = columns.importance(model, X, y)
+    tell("Answers and errors along the strongest columns", columns.PATIENCE)
+    strongest = [line["column"] for line in found["columns"] if line["mean"] > 0]
+    return {"importance": found, "along": columns.along(model, X, y, strongest)}
 
 
 def finite(value: Any) -> Any:
@@ -97,8 +126,11 @@ def tensor(record: Record) -> np.ndarray:
 # -- the answer -------------------------------------------------------------------------------------------------------
 
 
-def answer(record: Record) -> dict[str, Any]:
-    """How good the blend is on rows it has not seen, with a 95 % interval; regression also in the target's unit."""
+def answer(record: Record, metric: Any = None) -> dict[str, Any]:
+    """How good the blend is on rows it has not seen, with a 95 % interval; regression also in the target's unit.
+
+    metric : what was asked for, by scikit-learn's name; it is then the first thing said.
+    """
     held, schema = record.held_out, record.training.schema
     if record.task == "classification":
         score, rmse = curves.share(1 - curves.row_errors(held), held.weight, held.groups), None
@@ -108,6 +140,7 @@ def answer(record: Record) -> dict[str, Any]:
         "score_name": SCORE_NAMES[record.task],
         **score,
         "rmse": rmse,
+        "metric": asked_for(held, metric) if isinstance(metric, str) else None,
         "loss_name": LOSS_NAMES.get((record.task, record.loss), f"{record.loss} loss"),
         "loss": record.comparison.risk,
         "rows": schema.rows,
@@ -116,6 +149,17 @@ def answer(record: Record) -> dict[str, Any]:
         "groups": None if held.groups is None else len(np.unique(held.groups)),
         "baseline_only": record.crossed.library.names == (dummy_row().name,),
     }
+
+
+def asked_for(held, metric: str) -> dict[str, Any]:
+    """A metric of scikit-learn on the held-out rows, with its interval; a loss as a loss."""
+    C = held.target.shape[1]
+    y, classes = (held.target.argmax(axis=1), np.arange(C)) if C > 1 else (held.target[:, 0], None)
+    given = {"groups": held.groups, "sample_weight": held.weight, "classes": classes}
+    line = score_rows(y, {"blend": held.blend}, [metric], **given).scores.iloc[0]
+    sign, name = (-1, metric.removeprefix("neg_")) if metric.startswith("neg_") else (1, metric)
+    low, high = sorted((sign * float(line.low), sign * float(line.high)))
+    return {"name": name.replace("_", " "), "value": sign * float(line.score), "low": low, "high": high}
 
 
 def comparisons(record: Record) -> dict[str, dict[str, Any]]:
@@ -172,15 +216,15 @@ def _against(record: Record, c: Comparison, rival: np.ndarray) -> dict[str, Any]
 # -- the weights ------------------------------------------------------------------------------------------------------
 
 
-def weight_lines(record: Record, draws: int) -> list[dict[str, Any]]:
+def weight_lines(record: Record, draws: int, tell: Callable[..., None]) -> list[dict[str, Any]]:
     """Weight and bootstrap interval of every specialist that finished, heaviest first."""
     alpha = dict(zip(record.crossed.library.names, record.solution.weights.tolist()))
-    spans = intervals(record, tensor(record), draws)
+    spans = intervals(record, tensor(record), draws, tell)
     heaviest = sorted(alpha, key=lambda name: -alpha[name])
     return [{"specialist": n, "weight": alpha[n], "low": spans[n][0], "high": spans[n][1]} for n in heaviest]
 
 
-def intervals(record: Record, P: np.ndarray, draws: int) -> dict[str, tuple[float | None, float | None]]:
+def intervals(record: Record, P: np.ndarray, draws: int, tell: Callable[..., None] = lambda *_: None) -> dict[str, Any]:
     """95 % bootstrap interval of each weight: rows, or whole groups, are drawn again and the weights solved anew."""
     library, held = record.crossed.library, record.held_out
     if not draws:
@@ -188,8 +232,10 @@ def intervals(record: Record, P: np.ndarray, draws: int) -> dict[str, tuple[floa
     member = np.arange(len(P)) if held.groups is None else np.unique(held.groups, return_inverse=True)[1]
     units, rng = member.max() + 1, np.random.default_rng(0)
     base = np.ones(len(P)) if held.weight is None else held.weight
-    drawn = []
-    for _ in range(int(np.clip(WORK / (P.size * P.shape[1]), min(20, draws), draws))):
+    number, drawn, start = int(np.clip(WORK / (P.size * P.shape[1]), min(20, draws), draws)), [], time.monotonic()
+    for n in range(number):
+        if n == 1:  # now it is known what one takes
+            tell("Intervals of the weights", (number - 1) * (time.monotonic() - start))
         weight = base * rng.multinomial(units, np.full(units, 1 / units))[member]
         drawn.append(weigh(P, held.target, library, record.rule, record.loss, weight, held.fold).weights)
     low, high = np.quantile(drawn, [0.025, 0.975], axis=0).tolist()
@@ -223,6 +269,20 @@ def leaderboard_lines(model) -> list[dict[str, Any]]:
     ]
 
 
+def stackers(record: Record) -> list[dict[str, Any]]:
+    """For each stacker with weight: the specialists it reads, in the shares in which its weight is handed down."""
+    library, lines = record.crossed.library, []
+    for k, s in enumerate(library):
+        weight = float(record.solution.weights[k])
+        if s.level == 2 and weight > 0:
+            alone = np.zeros(len(library))
+            alone[k] = 1.0
+            shares = dict(zip(library.names, record.handed_down(alone).tolist()))
+            heard = sorted(((n, shares[n]) for n in read_by(s, library) if shares[n] > 0), key=lambda pair: -pair[1])
+            lines.append({"stacker": s.name, "weight": weight, "hears": [{"name": n, "share": v} for n, v in heard]})
+    return lines
+
+
 def certificate(record: Record) -> dict[str, Any]:
     """What is proved of the weights, what of the exact optimum, and the share of weight that lies between the two."""
     solution, exact = record.solution, record.exact
@@ -246,40 +306,6 @@ def diversity(record: Record) -> dict[str, Any]:
     return {"names": names, "correlation": correlation.tolist(), "opinions": effective_opinions(correlation)}
 
 
-# -- the columns ------------------------------------------------------------------------------------------------------
-
-
-def importance(model, X, y) -> dict[str, Any]:
-    """Rise of the model's loss when a column is shuffled, on a sample of rows it has not seen; largest first.
-
-    Training rows, which models remember, and tables too wide for the time there is get the reason instead of numbers.
-    """
-    record: Record = model.record_
-    X, y = frame_or_array(X) if is_frame(X) else X, np.asarray(y)
-    target = (y[:, None] == model.classes_).astype(float) if record.task == "classification" else y[:, None]
-    if np.array_equal(target, record.training.target):
-        return {"columns": [], "rows": len(y), "why": SEEN}
-    rows = np.sort(np.random.default_rng(0).permutation(len(y))[:SAMPLE])
-    X, target = X.iloc[rows] if hasattr(X, "iloc") else X[rows], target[rows]
-    predict = getattr(model, "predict_proba", model.predict)
-    start = time.perf_counter()
-    predict(X)
-    seconds = max(time.perf_counter() - start, 1e-6)
-    repeats = int(min(5, PATIENCE / (seconds * X.shape[1])))
-    if repeats < 1:
-        return {"columns": [], "rows": len(rows), "why": f"{X.shape[1]} columns would take too long"}
-
-    def loss(target: np.ndarray, prediction: np.ndarray) -> float:
-        P = prediction.reshape(len(target), 1, -1)
-        return float(row_losses(P, target, np.ones(1), loss=record.loss).mean())
-
-    found = permutation_importance(predict, X, target, loss=loss, repeats=repeats)
-    names = list(getattr(X, "columns", [f"x{j}" for j in range(X.shape[1])]))
-    order = np.argsort(-found.mean, kind="stable")
-    lines = [{"column": str(names[j]), "mean": float(found.mean[j]), "std": float(found.std[j])} for j in order]
-    return {"columns": lines, "rows": len(rows), "why": ""}
-
-
 # -- what happened ----------------------------------------------------------------------------------------------------
 
 
@@ -292,6 +318,16 @@ def failures(record: Record) -> list[dict[str, Any]]:
     for name, why in record.crossed.skipped.items():
         found.setdefault(name, {"specialist": name, "what": "skipped", "why": why, "seconds": 0.0})
     return list(found.values())
+
+
+def times(record: Record) -> list[dict[str, Any]]:
+    """Seconds of one core by specialist: its folds, and its final fit; longest first."""
+    final = record.ensemble.seconds
+    lines = [
+        {"specialist": name, "folds": float(fit + predict), "final": float(final.get(name, 0.0))}
+        for name, (fit, predict) in record.crossed.seconds.items()
+    ]
+    return sorted(lines, key=lambda line: -line["folds"] - line["final"])
 
 
 FAILED = {"timeout": "out of time", "memory": "out of memory", "crash": "crashed"}  # kind of failure -> its word

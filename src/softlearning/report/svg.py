@@ -15,7 +15,8 @@ from markupsafe import Markup
 
 WIDTH = 360  # of every chart: readable on a phone without scaling
 SIZE = 12  # of letters
-LABEL = 150  # room for the names of bars
+LABEL = 150  # room for the names of a heat map
+MOST_LABEL = 200  # room for the names of bars, at most
 VALUE = 56  # room for the numbers behind them
 ROW = 22  # height of a bar with its gap
 BIDI = set("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")  # they reorder what is around
@@ -134,14 +135,14 @@ class Bar:
 
 
 def bars(lines: Sequence[Bar], title: str, about: str) -> Markup:
-    """Horizontal bars from a common zero, longest possible whisker inside the chart."""
-    left, right = LABEL, WIDTH - VALUE
+    """Horizontal bars from a common zero, longest possible whisker inside the chart; names have the room they need."""
+    left, right = min(MOST_LABEL, max(room(clean(b.name)) for b in lines) * SIZE + 12), WIDTH - VALUE
     least = min(0.0, *(_ends(b)[0] for b in lines))
     most = max(1e-300, *(_ends(b)[1] for b in lines))
     place = lambda v: left + (right - left) * (v - least) / (most - least)
     marks = [line(place(0), 4, place(0), 4 + ROW * len(lines), "axis")]
     for number, b in enumerate(lines):
-        marks += _bar(b, 4 + ROW * number, place)
+        marks += _bar(b, 4 + ROW * number, left, place)
     return chart(ROW * len(lines) + 8, title, about, marks)
 
 
@@ -150,10 +151,10 @@ def _ends(b: Bar) -> tuple[float, float]:
     return min(known), max(known)
 
 
-def _bar(b: Bar, y: float, place) -> list[Markup]:
+def _bar(b: Bar, y: float, left: float, place) -> list[Markup]:
     middle, start, end = y + ROW / 2, place(min(0.0, b.value)), place(max(0.0, b.value))
     marks = [
-        text(LABEL - 8, middle + 4, b.name, anchor="end", most=LABEL - 10),
+        text(left - 8, middle + 4, b.name, anchor="end", most=left - 10),
         rect(start, y + 4, end - start, ROW - 8, "bar", about=f"{b.name}: {b.shown or short(b.value)}"),
         text(WIDTH - VALUE + 6, middle + 4, b.shown or short(b.value), kind="number", most=VALUE - 6),
     ]
@@ -193,8 +194,8 @@ class Plane:
             at = self.place(v, self.y[0])[0]
             marks.append(line(at, y0, at, y0 + 4, "axis"))
             marks.append(text(at, y0 + 17, self._number(v, 0), anchor="middle", kind="number", most=70))
-        marks.append(text(WIDTH - 4, self.height - 6, self.x_name, anchor="end", kind="name"))
-        return [*marks, text(2, 12, self.y_name, kind="name")]
+        marks.append(text(WIDTH - 4, self.height - 6, self.x_name, anchor="end", kind="name", most=WIDTH - 40))
+        return [*marks, text(2, 12, self.y_name, kind="name", most=WIDTH - 40)]
 
     def _number(self, value: float, axis: int) -> str:
         return f"{short(100 * value)} %" if self.percent[axis] else short(value)
@@ -224,15 +225,6 @@ class Series:
     kind: str
 
 
-def lines(series: Sequence[Series], plane: Plane, title: str, about: str) -> Markup:
-    """Lines over a common plane, with a key below."""
-    marks = [*plane.axes(), *(plane.curve(s.xs, s.ys, s.kind) for s in series)]
-    for number, s in enumerate(series):
-        y = plane.height + 14 + 18 * number
-        marks += [line(56, y - 4, 84, y - 4, s.kind), text(92, y, s.name, most=WIDTH - 96)]
-    return chart(plane.height + 18 * len(series) + 4, title, about, marks)
-
-
 @dataclass(frozen=True)
 class Point:
     """A point with an upright interval."""
@@ -244,15 +236,29 @@ class Point:
     about: str
 
 
+def _points(points: Sequence[Point], plane: Plane) -> list[Markup]:
+    marks = []
+    for p in points:
+        (x, y), (_, y0), (_, y1) = plane.place(p.x, p.y), plane.place(p.x, p.low), plane.place(p.x, p.high)
+        marks += [line(x, y0, x, y1, "whisker"), dot(x, y, "dot", about=p.about)]
+    return marks
+
+
+def lines(series: Sequence[Series], plane: Plane, title: str, about: str, points: Sequence[Point] = ()) -> Markup:
+    """Lines over a common plane, with a key below; points with upright intervals on top."""
+    marks = [*plane.axes(), *(plane.curve(s.xs, s.ys, s.kind) for s in series), *_points(points, plane)]
+    for number, s in enumerate(series):
+        y = plane.height + 14 + 18 * number
+        marks += [line(56, y - 4, 84, y - 4, s.kind), text(92, y, s.name, most=WIDTH - 96)]
+    return chart(plane.height + 18 * len(series) + 4, title, about, marks)
+
+
 def against_diagonal(points: Sequence[Point], plane: Plane, title: str, about: str) -> Markup:
     """Points with intervals; on the dashed line both axes agree."""
     low, high = max(plane.x[0], plane.y[0]), min(plane.x[1], plane.y[1])
     marks = [*plane.axes(), plane.curve((low, high), (low, high), "reference")]
     marks.append(plane.curve([p.x for p in points], [p.y for p in points], "line"))
-    for p in points:
-        (x, y), (_, y0), (_, y1) = plane.place(p.x, p.y), plane.place(p.x, p.low), plane.place(p.x, p.high)
-        marks += [line(x, y0, x, y1, "whisker"), dot(x, y, "dot", about=p.about)]
-    return chart(plane.height, title, about, marks)
+    return chart(plane.height, title, about, [*marks, *_points(points, plane)])
 
 
 def scatter(xs: Sequence[float], ys: Sequence[float], plane: Plane, title: str, about: str) -> Markup:
@@ -263,25 +269,34 @@ def scatter(xs: Sequence[float], ys: Sequence[float], plane: Plane, title: str, 
 
 
 def heat(names: Sequence[str], cells: Sequence[Sequence[float]], shown: Sequence[Sequence[str]], about: str, *,
-         title: str, strength: Sequence[Sequence[float]]) -> Markup:  # fmt: skip
-    """A square table of coloured cells; rows carry names and numbers, columns the same numbers.
+         title: str, strength: Sequence[Sequence[float]], axes: tuple[str, str] = ("", "")) -> Markup:  # fmt: skip
+    """A square table of coloured cells; rows carry names and numbers, columns names where they fit, else the numbers.
 
-    strength in -1..1 colours a cell: blue upwards, orange downwards.
+    strength in -1..1 colours a cell: blue upwards, orange downwards. axes: what rows and columns are.
     """
-    K = len(names)
-    side = min(44.0, (WIDTH - LABEL - 6) / max(K, 1))
-    tall = max(side, 13.0)  # letters need so much
+    K, down = len(names), 18 if axes[1] else 0
+    side = min(60.0, (WIDTH - LABEL - 6) / max(K, 1))
+    tall = min(44.0, max(side, 13.0))  # letters need so much
     every = next(n for n in (1, 2, 5, 10) if n * side >= 20 or n == 10)  # so that the numbers do not touch
-    tops = range(every - 1, K, every)
-    marks = [text(LABEL + side * (j + 0.5), 12, j + 1, anchor="middle", kind="number") for j in tops]
+    fits = all(room(clean(name)) * SIZE <= side - 4 for name in names)
+    tops = range(K) if fits else range(every - 1, K, every)
+    marks = [
+        text(LABEL + side * (j + 0.5), 12 + down, names[j] if fits else j + 1, anchor="middle", kind="number")
+        for j in tops
+    ]
+    if axes[1]:
+        marks += [text(LABEL - 6, 12, axes[0], anchor="end", kind="name", most=LABEL - 8)]
+        marks += [text(WIDTH - 4, 12, axes[1], anchor="end", kind="name", most=WIDTH - LABEL - 6)]
     for i, name in enumerate(names):
-        y = 18 + tall * i
-        marks.append(text(LABEL - 28, y + tall / 2 + 4, name, anchor="end", most=LABEL - 30))
-        marks.append(text(LABEL - 6, y + tall / 2 + 4, i + 1, anchor="end", kind="number"))
+        y = 18 + down + tall * i
+        place = LABEL - 6 if fits else LABEL - 28
+        marks.append(text(place, y + tall / 2 + 4, name, anchor="end", most=place - 2))
+        if not fits:
+            marks.append(text(LABEL - 6, y + tall / 2 + 4, i + 1, anchor="end", kind="number"))
         for j, other in enumerate(names):
             about_cell = f"{name}, {other}: {short(cells[i][j])}"
             marks.append(_cell(LABEL + side * j, y, side, tall, strength[i][j], shown[i][j], about_cell))
-    return chart(24 + tall * K, title, about, marks)
+    return chart(24 + down + tall * K, title, about, marks)
 
 
 def _cell(x: float, y: float, side: float, tall: float, strength: float, shown: str, about: str) -> Markup:

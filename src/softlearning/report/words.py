@@ -27,10 +27,24 @@ def score(value: float | None, summary: Summary) -> str:
 
 
 def title(summary: Summary) -> str:
-    """What the page is about."""
+    """What the page is about: target, table, and the score."""
     a = summary["answer"]
     target = clean(summary["target"], 60) or summary["kind"]
-    return f"{target}: {a['score_name']} {score(a['value'], summary)}"
+    table = f" in {clean(summary['name'], 60)}" if summary["name"] else ""
+    if a["metric"]:
+        return f"{target}{table}: {a['metric']['name']} {short(a['metric']['value'])}"
+    return f"{target}{table}: {a['score_name']} {score(a['value'], summary)}"
+
+
+def asked_for(summary: Summary) -> str:
+    """The metric that was asked for; empty where none was."""
+    m = summary["answer"]["metric"]
+    if not m:
+        return ""
+    return (
+        f"The metric that was asked for, {m['name']}, is {short(m['value'])} on rows the blend has not seen (95 % "
+        f"interval {short(m['low'])} to {short(m['high'])})."
+    )
 
 
 def headline(summary: Summary) -> str:
@@ -167,6 +181,69 @@ def confusion(summary: Summary) -> str:
         f"Rows are the true classes, columns the answers, numbers count rows: {c['wrong']:,} of {c['rows']:,} rows lie "
         f"off the diagonal and are wrong.{some}"
     )
+
+
+def roc(summary: Summary) -> str:
+    r, c = summary["ranking"], summary["ranking"]["chosen"]
+    return (
+        f"The dot is the threshold of the answers, {r['threshold']:.2f}: it finds {percent(c['recall'])} of "
+        f"{name(summary['classes'][1])} and raises false alarms on {percent(c['fall_out'])} of the others. Area under "
+        f"the curve {r['auc']:.3f}; chance has 0.5."
+    )
+
+
+def precision_recall(summary: Summary) -> str:
+    r, c = summary["ranking"], summary["ranking"]["chosen"]
+    return (
+        f"At the threshold {r['threshold']:.2f} (the dot), {percent(c['precision'])} of the rows named "
+        f"{name(summary['classes'][1])} are so; {percent(r['prevalence'])} of all rows are. Average precision "
+        f"{r['average_precision']:.3f}."
+    )
+
+
+def dependence(summary: Summary, line: dict[str, Any]) -> str:
+    low, high = (pick(line["parts"], key=lambda p: p["answer"]) for pick in (min, max))
+    what = f"probability of {name(line['of'])}" if summary["classes"] else "prediction"
+    show = (lambda v: percent(v, 0)) if summary["classes"] else short
+    return (
+        f"The mean {what} when every row is given the same value of {name(line['column'])}, the rest as it is: from "
+        f"{show(low['answer'])} at {_value(low, line)} to {show(high['answer'])} at {_value(high, line)}."
+    )
+
+
+def errors_along(summary: Summary, line: dict[str, Any]) -> str:
+    worst = max(line["parts"], key=lambda p: abs(p["error"]))
+    if summary["classes"]:
+        said = f"most around {_value(worst, line)}, where {percent(worst['error'], 0)} are wrong"
+        return f"How often the answer is wrong along {name(line['column'])}: {said}. Lines are 95 % intervals."
+    side = "low" if worst["error"] > 0 else "high"
+    clear = abs(worst["error"]) > worst["reach"]
+    said = f"around {_value(worst, line)} predictions are too {side} by {short(abs(worst['error']))} on average"
+    return (
+        f"Mean residual along {name(line['column'])}: {said}{'' if clear else ', within chance'}. Lines are 95 % "
+        "intervals."
+    )
+
+
+def _value(part: dict[str, Any], line: dict[str, Any]) -> str:
+    return short(part["at"]) if line["number"] else name(part["name"])
+
+
+def times(summary: Summary) -> str:
+    p, first = summary["provenance"], summary["times"][0]
+    total = p["fit_seconds"] + p["predict_seconds"] + p["refit_seconds"]
+    share = (first["folds"] + first["final"]) / total if total > 0 else 0.0
+    return (
+        f"Seconds on one core, all folds and the final fit: {total:.1f} in all, of which {first['specialist']} took "
+        f"{percent(share, 0)}."
+    )
+
+
+def heard(line: dict[str, Any]) -> str:
+    """Whom a stacker hears."""
+    who = ", ".join(f"{h['name']} {percent(h['share'], 0)}" for h in line["hears"][:5])
+    more = f" and {len(line['hears']) - 5} more" if len(line["hears"]) > 5 else ""
+    return f"{line['stacker']} ({percent(line['weight'], 0)} of the weight) is a stacker: it hears {who}{more}."
 
 
 def scatter(summary: Summary) -> str:

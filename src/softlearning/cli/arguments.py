@@ -1,0 +1,157 @@
+"""What the commands share: kinds of arguments, checks before the work, errors as sentences."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import time
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import click
+
+from softlearning.data.messages import closest, nearest
+
+FILE = click.Path(dir_okay=False, path_type=Path)
+FOLDER = click.Path(file_okay=False, path_type=Path)
+STREAM = Path("-")
+UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
+INTERRUPTED = 130  # exit code
+NOT_KEPT = "nothing was saved; --checkpoint FOLDER would keep finished work"
+USER_ERRORS = (ValueError, TypeError, OSError, ImportError, MemoryError)
+
+
+def pair(text: str, form: str, option: str) -> tuple[str, str]:
+    """What stands before and behind the last equals sign."""
+    name, _, value = text.rpartition("=")
+    if not name or not value:
+        raise click.BadParameter(f"{text!r} is not {form}", param_hint=option)
+    return name, value
+
+
+def name_list(text: str | None) -> list[str] | None:
+    """Names between commas."""
+    return None if text is None else [name.strip() for name in text.split(",") if name.strip()]
+
+
+def amount(text: str) -> int:
+    """Bytes, from a text such as 2G."""
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(?:I?B)?", text.strip().upper())
+    size = int(float(found[1]) * UNITS[found[2]]) if found else 0
+    if size <= 0:
+        raise click.BadParameter(f"{text!r} is no amount of memory, such as 2G or 500M", param_hint="--memory-limit")
+    return size
+
+
+def check_outputs(*paths: Path | None) -> None:
+    """Refuse before the work what would fail after it."""
+    for path in filter(None, paths):
+        if not path.parent.is_dir():
+            raise click.BadParameter(f"there is no folder {path.parent}", param_hint="--out")
+        if not os.access(path.parent, os.W_OK):
+            raise click.BadParameter(f"the folder {path.parent} cannot be written to", param_hint="--out")
+    if len({path.resolve() for path in filter(None, paths)}) < len([p for p in paths if p]):
+        raise click.UsageError("the model and the report need two different files")
+
+
+def check_there(path: Path) -> None:
+    """A path that is not there is the user's mistake, not a damaged file."""
+    if path != STREAM and not path.exists():
+        near = closest(path.name, [p.name for p in path.parent.glob("*")])
+        raise click.UsageError(f"there is no file {path}" + (f" (did you mean {near!r}?)" if near else ""))
+
+
+def read(path: Path):
+    """The whole table."""
+    check_there(path)
+    from softlearning.data.files import read_table
+
+    return read_table(path)
+
+
+def load_model(path: Path):
+    """The model in a file."""
+    check_there(path)
+    from softlearning.estimators import load
+
+    return load(path)
+
+
+def column_of(frame, name: str, option: str) -> str:
+    """The column that is meant; a misspelt one gets the nearest name."""
+    names = [str(n) for n in frame.columns]
+    if name not in names:
+        raise click.BadParameter(f"the table has no column {name!r}; {nearest(name, names)}", param_hint=option)
+    return name
+
+
+def known_columns(model, frame):
+    """The columns that the model knows, so that a target or a note in the table does no harm."""
+    known = {column.name for column in model.record_.training.schema.columns}
+    shown = [name for name in frame.columns if str(name) in known]
+    return frame[shown] if known else frame
+
+
+def size_of(path: Path) -> str:
+    """The size of a file, for the eye."""
+    size = path.stat().st_size
+    return f"{size / 1e6:.1f} MB" if size >= 1e6 else f"{max(1, round(size / 1e3))} kB"
+
+
+class Stages:
+    """What is going on after the fit: a line for each stage, with the seconds it may take, and those it took.
+
+    Lines go to standard error, and only where somebody watches.
+    """
+
+    def __init__(self, shown: bool | None = None):
+        self.shown = sys.stderr.isatty() if shown is None else shown
+        self.begun: float | None = None
+
+    def __call__(self, what: str, seconds: float | None = None) -> None:
+        self.end()
+        if self.shown:
+            about = f", about {max(1, round(seconds))} s" if seconds is not None else ""
+            click.echo(f"{what}{about} ..", nl=False, err=True)
+            self.begun = time.monotonic()
+
+    def end(self) -> None:
+        """The last stage is over."""
+        if self.begun is not None:
+            click.echo(f" {time.monotonic() - self.begun:.1f} s", err=True)
+            self.begun = None
+
+    def __enter__(self) -> Stages:
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.end()
+
+
+@contextmanager
+def plain_errors(context: click.Context) -> Iterator[None]:
+    """What goes wrong with data or files is one sentence; warnings are notes; Ctrl-C says what is kept."""
+    try:
+        with warnings.catch_warnings():
+            warnings.showwarning = _note
+            yield
+    except KeyboardInterrupt:
+        folder = context.params.get("checkpoint")
+        kept = f"finished work is in {folder}; the same command goes on from there" if folder else NOT_KEPT
+        click.echo(f"\nStopped: {kept}.", err=True)
+        context.exit(INTERRUPTED)
+    except USER_ERRORS as error:
+        if context.find_root().obj["traceback"]:
+            raise
+        sentence = str(error).strip() or type(error).__name__
+        raise click.ClickException(sentence) from None
+
+
+def _note(message, category, filename, lineno, file=None, line=None) -> None:
+    """Our own warnings are for the reader; those of other packages are not, and failures are listed anyway."""
+    if category is UserWarning:
+        click.echo(f"Note: {message}", err=True)

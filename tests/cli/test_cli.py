@@ -1,0 +1,26 @@
+"""The command as a whole: instant help, all commands, those of other packages."""
+
+import subprocess
+import sys
+
+import pytest
+
+
+def test_help_needs_neither_numpy_nor_scikit_learn():
+    heavy = "print({'numpy', 'pandas', 'sklearn', 'scipy', 'jinja2'} & set(sys.modules))"
+    code = f"import sys; from softlearning.cli import main\ntry: main(['--help'])\nexcept SystemExit: {heavy}"
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert "fit" in said
+    assert said.strip().endswith("set()")
+
+
+def test_the_package_can_be_run_as_the_command():
+    said = subprocess.run([sys.executable, "-m", "softlearning", "--version"], capture_output=True, text=True).stdout
+    assert said.startswith("softlearning, version")
+
+
+@pytest.mark.parametrize("command", ["fit", "evaluate", "compare", "predict", "report", "demo", "bench", "serve"])
+def test_every_command_explains_itself(run, command):
+    answer = run(command, "--help")
+    assert answer.exit_code == 0
+    assert "Usage" in answer.output
