@@ -1,11 +1,12 @@
 """Shared by all tests: seeded generators, and where the optional real data lies."""
 
-import json
 import os
 from pathlib import Path
 
 import numpy as np
 import pytest
+
+from tests.stress_log import record
 
 SHARED = Path(__file__).resolve().parents[1] / "shared" / "data"
 
@@ -35,14 +36,12 @@ def messy_tables():
 
 def pytest_terminal_summary(terminalreporter):
     """How many long tests of each file passed and failed, appended to the log of stress tests, if there is one."""
-    path = os.environ.get("SOFTLEARNING_STRESS")
-    if not path or hasattr(terminalreporter.config, "workerinput"):  # a worker of xdist has its own summary
+    if hasattr(terminalreporter.config, "workerinput"):  # a worker of xdist has its own summary
         return
     counts = {}
     for outcome in ("passed", "failed"):
         for report in terminalreporter.stats.get(outcome, []):
             if "slow" in report.keywords:
                 counts.setdefault(report.nodeid.split("::")[0], {"passed": 0, "failed": 0})[outcome] += 1
-    with open(path, "a") as file:
-        for name, both in sorted(counts.items()):
-            print(json.dumps({"stress_test": name} | both), file=file)
+    for name, both in sorted(counts.items()):
+        record(name, **both)

@@ -200,3 +200,22 @@ def test_two_models_share_a_page(run, fitted, flowers):
     assert "m beside other" in page
     assert "Where their settings differ" in page
     assert run("report", fitted, fitted, fitted, "--out", "three.html").exit_code == 2
+
+
+def test_a_signed_model_is_read_only_with_its_key(run, flowers, tmp_path):
+    (tmp_path / "key").write_text("sixteen bytes at least\n")
+    (tmp_path / "short").write_text("guess me")
+    (tmp_path / "other").write_text("another key altogether")
+    words = ("fit", flowers, "--target", "Species", "--library", FEW, "--jobs", 1, "--out", "model", "--key-file")
+    assert "shorter than 16 bytes" in run(*words, "short").output
+    assert run(*words, "key").exit_code == 0
+    predict = ("predict", "model", flowers, "--out", "p.csv")
+    assert run(*predict, "--key-file", "key").exit_code == 0
+    for command in (
+        predict,
+        ("evaluate", "model", flowers),
+        ("report", "model", "--out", "r.html"),
+        ("serve", "model"),
+    ):
+        answer = run(*command, "--key-file", "other")
+        assert (answer.exit_code, answer.output) == (1, "Error: the file is signed with another key, or was changed\n")

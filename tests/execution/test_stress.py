@@ -1,7 +1,7 @@
 """Whole fits under trouble, many times over: kills, hangs, memory, determinism, leaks, threads.
 
-Each stress test has a short form for every day and a long one under `slow`; the long ones append a line to the file
-named by SOFTLEARNING_STRESS, if there is one.
+Each stress test has a short form for every day and a long one under `slow`, which appends a line to the log of stress
+tests (`tests.stress_log`).
 """
 
 import gc
@@ -31,15 +31,9 @@ from softlearning.execution.checkpoint import TASK
 from softlearning.execution.shared import PREFIX
 from tests.execution.faults import FaultyClassifier, processes_left
 from tests.execution.test_faults import LABELS, SPLITS, X
+from tests.stress_log import record
 
 OWN = ["logistic", "knn_5", "decision_tree", "naive_bayes", "spline_logistic"]  # rows that may run in this process
-
-
-def record(name, **counts):
-    """One line of the log of the long stress tests."""
-    if path := os.environ.get("SOFTLEARNING_STRESS"):
-        with open(path, "a") as file:
-            print(json.dumps({"stress_test": name} | counts), file=file)
 
 
 def many(short, long):

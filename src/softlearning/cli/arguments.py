@@ -74,11 +74,31 @@ def read(path: Path):
 
 
 def load_model(path: Path):
-    """The model in a file."""
+    """The model in a file, which must be signed where there is a key."""
     check_there(path)
     from softlearning.estimators import load
 
-    return load(path)
+    return load(path, key=key())
+
+
+KEY_FILE = click.option("--key-file", type=FILE, metavar="FILE", expose_value=False,
+                        callback=lambda context, _, path: context.meta.update({"key file": path}),
+                        help="A key, 16 bytes or more: fit signs with it, others read what it signed.")  # fmt: skip
+
+
+def key() -> bytes | None:
+    """What is in the file of `--key-file`, if it was given."""
+    return secret(click.get_current_context().meta.get("key file"))
+
+
+def secret(path: Path | None) -> bytes | None:
+    """A key or token in a file, if there is one."""
+    if path is None:
+        return None
+    check_there(path)
+    from softlearning.storage import read_key
+
+    return read_key(path)
 
 
 def column_of(frame, name: str, option: str) -> str:

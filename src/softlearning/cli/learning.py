@@ -12,10 +12,12 @@ import click
 from softlearning.cli.arguments import (
     FILE,
     FOLDER,
+    KEY_FILE,
     Stages,
     amount,
     check_outputs,
     column_of,
+    key,
     name_list,
     pair,
     plain_errors,
@@ -67,6 +69,7 @@ class FitCommand(click.Command):
 @click.option("--checkpoint", type=FOLDER, metavar="FOLDER", help="Keep finished work here, to resume after a crash.")
 @click.option("--seed", type=int, default=42, show_default=True)
 @click.option("--allow-useless", is_flag=True, help=f"Do not end with exit code {USELESS} where nothing was learnt.")
+@KEY_FILE
 @click.pass_context
 def fit(context, table, target, out, page, test, library, time_limit, memory_limit, jobs, task, types, drop, group,
         weight, time, cv, checkpoint, seed, allow_useless):  # fmt: skip
@@ -85,7 +88,7 @@ def fit(context, table, target, out, page, test, library, time_limit, memory_lim
     }
     check_outputs(out, page)
     with plain_errors(context), Stages() as stage:
-        frame = read(table)
+        signed, frame = key(), read(table)
         if time is not None:
             if group is not None:
                 raise click.UsageError("--groups and --time cannot be kept at once")
@@ -103,7 +106,7 @@ def fit(context, table, target, out, page, test, library, time_limit, memory_lim
         if test is not None:
             print_scores(model, read_and_answer(model, test))
         stage("Saving")
-        model.save(out)
+        model.save(out, key=signed)
         stage.end()
         click.echo(f"Model:  {out} ({size_of(out)})")
         if page is not None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from softlearning.cli.arguments import FILE, FOLDER, load_model, plain_errors
+from softlearning.cli.arguments import FILE, FOLDER, KEY_FILE, load_model, plain_errors, secret
 
 PORT = click.IntRange(1, 65535)
 
@@ -26,14 +26,20 @@ def demo(context, out, jobs):
 
 @click.command()
 @click.argument("model", type=FILE)
-@click.option("--host", default="127.0.0.1", show_default=True, help="Mind who can reach it on another.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="Others than the loopback need --token-file.")
 @click.option("--port", type=PORT, default=8000, show_default=True)
+@click.option("--workers", type=click.IntRange(1, 256), default=1, show_default=True,
+              help="Processes that share the loaded model.")  # fmt: skip
+@click.option("--token-file", type=FILE, metavar="FILE", help="What clients send: Authorization: Bearer TOKEN.")
+@click.option("--allow-host", "hosts", multiple=True, metavar="NAME",
+              help="A name that clients call the server by; * for any. Repeatable.")  # fmt: skip
+@KEY_FILE
 @click.pass_context
-def serve(context, model, host, port):
-    """Answer predictions over HTTP: POST /predict, GET /health, GET /openapi.json."""
+def serve(context, model, host, port, workers, token_file, hosts):
+    """Answer predictions over HTTP: POST /predict; /docs says how, /health, /ready and /metrics how it is."""
     with plain_errors(context):
         from softlearning.serve import serve_model
 
-        fitted = load_model(model)
-        click.echo(f"POST rows to http://{host}:{port}/predict; /openapi.json says how. Stop with Ctrl-C.")
-        serve_model(fitted, host=host, port=port)
+        token, fitted = secret(token_file), load_model(model)
+        click.echo(f"POST rows to http://{host}:{port}/predict; /docs says how. Stop with Ctrl-C.")
+        serve_model(fitted, host=host, port=port, workers=workers, token=token, hosts=hosts)

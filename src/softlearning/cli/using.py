@@ -12,6 +12,7 @@ import click
 
 from softlearning.cli.arguments import (
     FILE,
+    KEY_FILE,
     STREAM,
     Stages,
     check_outputs,
@@ -38,6 +39,7 @@ WEIGHTS = click.option("--weights", "--weight", "weight", metavar="COLUMN", help
 @TARGET
 @GROUPS
 @WEIGHTS
+@KEY_FILE
 @click.pass_context
 def evaluate(context, model, table, target, group, weight):
     """Score MODEL on the rows of TABLE, which it must not have seen: metrics with 95 % intervals."""
@@ -53,6 +55,7 @@ def evaluate(context, model, table, target, group, weight):
 @TARGET
 @GROUPS
 @WEIGHTS
+@KEY_FILE
 @click.pass_context
 def compare(context, first, second, table, target, group, weight):
     """Score the models A and B on the rows of TEST, which neither has seen, and whether they differ beyond noise."""
@@ -77,6 +80,7 @@ def compare(context, first, second, table, target, group, weight):
 @click.option("--keep", multiple=True, metavar="COLUMN", help="Repeated beside the predictions. Repeatable.")
 @click.option("--coverage", type=click.FloatRange(0, 1, min_open=True, max_open=True), default=0.9, show_default=True,
               help="Nominal coverage of the intervals of a regression.")  # fmt: skip
+@KEY_FILE
 @click.pass_context
 def predict(context, model, table, out, keep, coverage):
     """Predict the rows of TABLE: prediction, one probability per class or an interval, disagreement.
@@ -112,6 +116,7 @@ def _rows_to_write(model, table: Path, keep: tuple[str, ...], coverage: float, m
 @click.option("--out", required=True, type=FILE, metavar="PAGE.html")
 @click.option("--rows", type=FILE, metavar="TABLE",
               help="Rows with the target that the model has not seen: they tell which columns matter.")  # fmt: skip
+@KEY_FILE
 @click.pass_context
 def report(context, models, out, rows):
     """Write a page about MODEL: how good, against what, how sure, and why. With OTHER, both side by side."""

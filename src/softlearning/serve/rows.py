@@ -1,52 +1,23 @@
-"""A model behind HTTP: POST /predict, GET /health, GET /openapi.json. Made to be sent anything.
+"""From the bytes of a request to the rows that a model takes, and from its answer to plain values.
 
-Bytes are counted while they arrive, JSON is read strictly, every row passes a pydantic model made from the columns of
-the training table, and no answer repeats what was sent. A client can pass no path, file name or address.
+JSON is read strictly, every row passes a pydantic model made from the columns of the training table, and no answer
+repeats what was sent.
 """
 
 from __future__ import annotations
 
-import asyncio
 import math
-import os
-from collections.abc import Awaitable
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 import numpy as np
 import pandas as pd
+from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictFloat, StrictStr, ValidationError, create_model
 
 from softlearning.data.messages import CellError
 from softlearning.data.schema import NUMBERS, Column, Schema
 from softlearning.data.strictjson import read_json
 from softlearning.method.prediction import Prediction
-
-try:
-    import uvicorn
-    from fastapi import FastAPI, Request
-    from fastapi.responses import JSONResponse
-    from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictFloat, StrictStr, ValidationError, create_model
-except ImportError:  # pragma: no cover
-    raise ImportError("serving needs FastAPI and uvicorn: pip install 'softlearning[serve]'") from None
-
-
-@dataclass(frozen=True)
-class Limits:
-    """What one request may cost."""
-
-    bytes: int = 4_000_000
-    rows: int = 1_000
-    text: int = 100_000  # characters of one cell
-    seconds: float = 30.0  # to send the body, and again to wait for the answer
-    connections: int = 500
-
-
-class Refused(Exception):
-    """A request that is not answered: the status and a reason that repeats nothing of it."""
-
-    def __init__(self, status: int, reason: str):
-        self.status, self.reason = status, reason
+from softlearning.serve.limits import Limits, Refused
 
 
 class Error(BaseModel):
@@ -70,82 +41,6 @@ class Answer(BaseModel):
     """One line per row, in order."""
 
     predictions: list[Line]
-
-
-ERRORS: dict[int | str, dict[str, Any]] = {
-    400: {"model": Error, "description": "Not JSON."},
-    408: {"model": Error, "description": "The body took too long."},
-    413: {"model": Error, "description": "Too large."},
-    415: {"model": Error, "description": "Not application/json."},
-    422: {"model": Error, "description": "A row or a value does not fit the model."},
-    503: {"model": Error, "description": "Busy, or the answer took too long."},
-}
-
-
-def serve_model(model, *, host: str = "127.0.0.1", port: int = 8000, limits: Limits | None = None) -> None:
-    """Serve until interrupted."""
-    limits = limits or Limits()
-    uvicorn.run(
-        make_app(model, limits),
-        host=host,
-        port=port,
-        limit_concurrency=limits.connections,
-        timeout_keep_alive=5,
-        server_header=False,
-        log_level="warning",
-    )
-
-
-def make_app(model, limits: Limits | None = None) -> FastAPI:
-    """The application; the model is only read."""
-    limits = limits or Limits()
-    inputs = Inputs(model, limits)
-    workers = ThreadPoolExecutor(os.cpu_count() or 1)  # an answer given up on keeps its worker: work never piles up
-    app = FastAPI(title="softlearning", docs_url=None, redoc_url=None)
-    app.add_exception_handler(Refused, _refuse)
-    body = {"requestBody": {"required": True, "content": {"application/json": {"schema": inputs.description()}}}}
-
-    @app.get("/health", summary="Is it up?", response_model=dict[str, str])
-    async def health() -> JSONResponse:
-        return JSONResponse({"status": "ok"})
-
-    @app.post("/predict", summary="Predict rows", response_model=Answer, responses=ERRORS, openapi_extra=body)
-    async def predict(request: Request) -> JSONResponse:
-        body = await _within(limits.seconds, read_body(request, limits.bytes), 408, "the body took too long to arrive")
-        work = asyncio.get_running_loop().run_in_executor(workers, reply_to, model, inputs, body)
-        return JSONResponse(await _within(limits.seconds, work, 503, "the answer took too long: send fewer rows"))
-
-    return app
-
-
-async def _refuse(request: Request, error: Exception) -> JSONResponse:
-    assert isinstance(error, Refused)
-    return JSONResponse({"error": error.reason}, error.status, {"Connection": "close"})
-
-
-async def _within(seconds: float, work: Awaitable, status: int, reason: str) -> Any:
-    try:
-        return await asyncio.wait_for(work, seconds)
-    except TimeoutError:
-        raise Refused(status, reason) from None
-
-
-async def read_body(request: Request, most: int) -> bytes:
-    """The body, refused as soon as it is larger than allowed; never a form, never compressed."""
-    media_type = request.headers.get("content-type", "").split(";")[0].strip().lower()
-    if media_type != "application/json" or request.headers.get("content-encoding"):
-        raise Refused(415, "send plain application/json")
-    if (told := request.headers.get("content-length", "0")).isdigit() and int(told[:20]) > most:
-        raise Refused(413, f"the body has more than {most} bytes")
-    body = bytearray()
-    async for part in request.stream():
-        body += part
-        if len(body) > most:
-            raise Refused(413, f"the body has more than {most} bytes")
-    return bytes(body)
-
-
-# -- from JSON to a table ---------------------------------------------------------------------------------------------
 
 
 def cell_type(column: Column, limits: Limits) -> Any:
