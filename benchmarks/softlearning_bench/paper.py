@@ -112,6 +112,11 @@ SECONDS = {
     "Tuned MLP": (30, 200),
     "Soft Learning": (60, 300),
 }  # Supplementary Table 5: per dataset, one core
+FIGURE_1 = {"CatBoost": 22, "Best-of-3": 29, "Basic MLP": 32, "NeuroSym": 29}  # Supplementary Figure 1: wins by > .001
+STACKS = (
+    {"Python": "3.12", "scikit-learn": "1.8", "NumPy": "2.4", "SciPy": "1.17", "CatBoost": "1.2"},
+    {"Python": "3.11", "scikit-learn": "1.8", "NumPy": "1.26", "SciPy": "1.12", "CatBoost": "1.2"},
+)  # Methods: evaluation protocol, and software
 IRIS = {"Soft Learning": 0.957, "Basic MLP": 0.652}  # Supplementary Proof 5
 THEORY = (
     *("logistic", "knn_5", "decision_tree", "random_forest"),

@@ -26,6 +26,11 @@ SOFT = "Soft Learning"
 FIELD = (OURS, *PAPER_METHODS)  # the paper's ten, and ours
 COMBINERS = tuple(m.name for m in METHODS if m.group in ("change", "combiner"))
 CHANGES = (SOFT, *(m.name for m in METHODS if m.group == "change"), OURS)
+FORMER = {
+    "catboost_coarse": "tree",
+    "mlp_small_scaled": "neural",
+    "mlp_large_scaled": "neural",
+}  # of 0.1.0
 FAMILIES = ("linear", "instance", "tree", "kernel", "neural", "complementary", "stacker", "baseline")
 
 
@@ -78,14 +83,26 @@ class Summary:
         return pd.DataFrame({name: 5 * self.mean("fit_seconds", name) for name in names}).dropna()
 
     def best_member(self, library: str = "paper") -> pd.DataFrame:
-        """By dataset: the best score of a specialist of a library by itself, and its name."""
-        members = {
-            f"specialist {name}" for task in ("classification", "regression") for name in resolve(library, task).names
-        }
-        names = [name for name in self.scores.columns if name in members]
-        alone = self.scores[names].dropna(how="all")
-        best = {"score": alone.max(axis=1), "specialist": alone.idxmax(axis=1).str.removeprefix("specialist ")}
-        return pd.DataFrame(best)
+        """By dataset: the best score of a specialist of a library by itself, and its name.
+
+        The members of "default" are those that have weight in these results, whatever the library has today.
+        """
+        best = pd.DataFrame({"score": np.nan, "specialist": ""}, index=self.scores.index)
+        for task in ("classification", "regression"):
+            rows = [name for name in self.scores.index if dataset(name).task == task]
+            found = resolve("paper", task).names if library == "paper" else self._weighted(rows)
+            names = [f"specialist {name}" for name in found if f"specialist {name}" in self.scores.columns]
+            alone = self.scores.loc[rows, names].dropna(how="all")
+            if alone.size:
+                best.loc[alone.index, "score"] = alone.max(axis=1)
+                best.loc[alone.index, "specialist"] = alone.idxmax(axis=1).str.removeprefix("specialist ")
+        return best.dropna()
+
+    def _weighted(self, rows: Sequence[str]) -> list[str]:
+        """What has weight in our blend on one of these datasets."""
+        table = self.weights(OURS)
+        table = table.loc[[name for name in rows if name in table.index]]
+        return list(table.columns[(table > 0).any()])
 
     def weights(self, method: str = SOFT) -> pd.DataFrame:
         """Mean weight of each specialist over the folds: datasets by specialists."""
@@ -98,9 +115,9 @@ class Summary:
 
     def family_weights(self, method: str = SOFT) -> pd.DataFrame:
         """The same by algorithmic family, in a fixed order of columns."""
-        family = {s.name: s.family for task in ("classification", "regression") for s in every_row(task)}
+        family = FORMER | {s.name: s.family for task in ("classification", "regression") for s in every_row(task)}
         table = self.weights(method)
-        summed = table.T.groupby([family.get(name, "stacker") for name in table.columns]).sum().T
+        summed = table.T.groupby([family[name] for name in table.columns]).sum().T
         return summed.reindex(columns=[f for f in FAMILIES if f in summed.columns])
 
     def groups(self, names: Sequence[str]) -> dict[str, list[str]]:

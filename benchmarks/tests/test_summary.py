@@ -31,13 +31,26 @@ def test_methods_keep_the_order_asked_for(summary):
     assert summary.methods((SOFT, "nothing", OURS)) == [SOFT, OURS]
 
 
-@pytest.mark.parametrize("library", ["paper", "default"])
-def test_the_best_member_of_a_library_is_a_specialist_by_itself(summary, library):
-    best = summary.best_member(library)
-    members = {name for task in ("classification", "regression") for name in resolve(library, task).names}
+def test_the_best_member_of_the_papers_library_is_a_specialist_by_itself(summary):
+    best = summary.best_member("paper")
+    members = {name for task in ("classification", "regression") for name in resolve("paper", task).names}
     names = [name for name in summary.scores.columns if name.removeprefix("specialist ") in members]
     assert_allclose(best["score"], summary.scores[names].max(axis=1))
     assert not best["specialist"].str.startswith("specialist").any()
+
+
+def test_our_members_are_those_that_have_weight_in_the_results(summary):
+    best = summary.best_member("default")
+    wine, energy = summary.scores.loc["A02_wine"], summary.scores.loc["C05_energy"]
+    assert best.loc["A02_wine", "score"] == max(wine[f"specialist {name}"] for name in WEIGHTS["classification"])
+    assert best.loc["C05_energy", "score"] == max(energy[f"specialist {name}"] for name in WEIGHTS["regression"])
+
+
+def test_a_name_of_an_earlier_version_keeps_its_family():
+    cells = fake_cells(["A02_wine", "C05_energy"])
+    cells.loc[cells["method"] == OURS, "weights"] = '{"catboost_coarse": 0.75, "mlp_large_scaled": 0.25}'
+    found = summarise(cells).family_weights(OURS)
+    assert found.loc["C05_energy", ["tree", "neural"]].tolist() == [0.75, 0.25]
 
 
 def test_weights_are_means_over_folds_and_add_up_by_family(summary):
