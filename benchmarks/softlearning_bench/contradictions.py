@@ -81,7 +81,7 @@ def calibrated_bayes(summary: Summary) -> Finding:
     loss = losses.reindex(columns=["specialist naive_bayes"]).iloc[:, 0].dropna()
     if loss.empty:
         return OPEN
-    most = np.log([dataset(name).classes for name in loss.index])
+    most = np.log([dataset(name).classes or 1 for name in loss.index])
     above = loss[loss > most].sort_values(ascending=False)
     text = f"log loss above log C on {len(above)} of {len(loss)} sets"
     worst = "".join(f", {name} {value:.1f}" for name, value in above.head(2).items())
