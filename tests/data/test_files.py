@@ -74,8 +74,26 @@ def test_a_file_that_is_not_there_is_named_with_the_nearest(tmp_path):
         read_table(tmp_path)
 
 
-@pytest.mark.parametrize("ending", ["csv", "csv.gz", "csv.bz2", "txt", "parquet", "feather", "arrow", "jsonl"])
+@pytest.mark.parametrize(
+    "ending",
+    [
+        "csv",
+        "csv.gz",
+        "csv.bz2",
+        "csv.xz",
+        "csv.zst",
+        "jsonl.bz2",
+        "txt",
+        "parquet",
+        "feather",
+        "arrow",
+        "jsonl",
+        "xlsx",
+    ],
+)
 def test_what_is_written_under_a_name_is_read_back_from_it(tmp_path, ending):
+    if ending == "xlsx":
+        pytest.importorskip("openpyxl", reason="Excel files need openpyxl")
     path = tmp_path / f"t.{ending}"
     halves = [FRAME.iloc[:10], FRAME.iloc[10:]]
     assert write_table(halves, path) == len(FRAME)
@@ -84,10 +102,18 @@ def test_what_is_written_under_a_name_is_read_back_from_it(tmp_path, ending):
     assert os.listdir(tmp_path) == [path.name]
 
 
-@pytest.mark.parametrize("ending", ["xlsx", "json"])
+@pytest.mark.parametrize("ending", ["xls", "json"])
 def test_a_format_that_is_not_written_is_refused(tmp_path, ending):
-    with pytest.raises(ValueError, match="csv, parquet, feather or jsonl"):
+    with pytest.raises(ValueError, match="csv, parquet, feather, jsonl or xlsx"):
         write_table(FRAME, tmp_path / f"t.{ending}")
+
+
+def test_a_sheet_is_guarded_against_formulas(tmp_path):
+    pytest.importorskip("openpyxl", reason="Excel files need openpyxl")
+    write_table(pd.DataFrame({"=a": ["=1+1", "x"]}), tmp_path / "t.xlsx")
+    table = pd.read_excel(tmp_path / "t.xlsx")
+    assert table.columns.tolist() == ["'=a"]
+    assert table["'=a"].tolist() == ["'=1+1", "x"]
 
 
 def test_json_lines_keep_zeros_and_missing_keys(tmp_path):

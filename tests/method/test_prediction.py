@@ -22,6 +22,7 @@ def test_numbers(rows):
     assert_array_equal(reply.value, model.predict(X))
     assert_array_equal(reply.disagreement, model.disagreement(X))
     assert_allclose((reply.low, reply.high), model.predict_interval(X, 0.8))
+    assert_allclose(reply.table()["disagreement"], model.predict(X, return_std=True)[1])  # in the target's unit
 
 
 def test_classes(rows):

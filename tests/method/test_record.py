@@ -3,11 +3,13 @@
 from functools import partial
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
 from sklearn.datasets import make_friedman1
 
-from softlearning import SoftClassifier, SoftRegressor
+from softlearning import SoftClassifier, SoftRegressor, Specialist, load
+from softlearning.library.recipes import ridge
 from softlearning.method.record import Comparison, score_of, unevenness
 from softlearning.weights import row_losses
 
@@ -84,3 +86,17 @@ def test_groups_count_as_one_in_the_standard_error(rng):
 def test_a_constant_target_has_no_r2():
     assert np.isnan(score_of(np.ones((3, 1)), np.ones((3, 1)), None))
     assert score_of(np.eye(2), np.eye(2), None) == 1
+
+
+def test_the_leaderboard_prints_in_80_columns_and_stays_a_frame(rng, tmp_path):
+    X, y = rng.normal(size=(60, 2)), rng.normal(size=60)
+    long = "a_specialist_with_a_rather_long_name"
+    model = SoftRegressor(["ridge", "knn_5", Specialist(long, "linear", ridge, min_rows=10**6)]).fit(X, y)
+    model.save(tmp_path / "m")
+    for board in (model.leaderboard_, load(tmp_path / "m").leaderboard_):
+        lines = repr(board).splitlines()
+        assert max(map(len, lines)) <= 80
+        assert lines[0].split() == ["specialist", "family", "weight", "cv_risk", "cv_score", "seconds"]
+        assert any(line.startswith(f"{long} skipped") for line in lines)
+        assert list(board)[-2:] == ["status", "note"]
+        assert type(board[["specialist", "weight"]]) is pd.DataFrame

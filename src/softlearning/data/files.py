@@ -7,6 +7,7 @@ import csv
 import gzip
 import io
 import json
+import lzma
 import os
 import sys
 import tempfile
@@ -231,17 +232,19 @@ def _umask() -> int:
 def write_table(frames: pd.DataFrame | Iterable[pd.DataFrame], path: str | Path) -> int:
     """Write a frame, or chunks of one, in the format that the name says; the number of rows.
 
-    Names that end in .parquet, .feather, .arrow or .jsonl are taken at their word, all else is csv (also .gz and .bz2);
-    `-` is csv on standard output. The file is there as a whole or not at all.
+    Names that end in .parquet, .feather, .arrow, .jsonl or .xlsx are taken at their word, all else is csv; .gz, .bz2,
+    .xz and .zst pack it. `-` is csv on standard output. The file is there as a whole or not at all.
     """
     frames = [frames] if isinstance(frames, pd.DataFrame) else frames
     if str(path) == "-":
         return _write_csv(frames, sys.stdout)
     path = Path(path)
     format = FORMATS.get(_ending(path), "csv")
-    if format in ("json", "excel"):
-        raise ValueError(f"{path.name}: predictions are written as csv, parquet, feather or jsonl")
+    if format == "json" or _ending(path) in (".xls", ".xlsm"):
+        raise ValueError(f"{path.name}: tables are written as csv, parquet, feather, jsonl or xlsx")
     with whole_file(path) as part:
+        if format == "excel":
+            return _write_excel(frames, part)
         if format in ("parquet", "arrow"):
             return _write_arrow(frames, part, format)
         with _open_for_writing(part, path.suffix.lower()) as stream:
@@ -249,8 +252,27 @@ def write_table(frames: pd.DataFrame | Iterable[pd.DataFrame], path: str | Path)
 
 
 def _open_for_writing(part: Path, suffix: str) -> TextIO:
-    opened: Any = {".gz": gzip.open, ".bz2": bz2.open}.get(suffix, open)
+    opened: Any = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open, ".zst": _create_zstd}.get(suffix, open)
     return io.TextIOWrapper(opened(part, "wb"), encoding="utf-8", errors="replace", newline="")
+
+
+def _create_zstd(part: Path, mode: str) -> Any:
+    try:
+        from compression import zstd  # Python 3.14
+    except ImportError:
+        return _pyarrow(part).output_stream(str(part), compression="zstd")
+    return zstd.open(part, mode)
+
+
+def _write_excel(frames: Iterable[pd.DataFrame], part: Path) -> int:
+    """One sheet, strings guarded; the whole table is in memory for it."""
+    frame = pd.concat(list(frames), ignore_index=True)
+    safe = pd.DataFrame({guarded(str(name)): _guarded_column(column) for name, column in frame.items()})
+    try:
+        safe.to_excel(part, index=False, engine="openpyxl")
+    except ImportError:
+        raise ValueError("Excel files need openpyxl: pip install openpyxl; or write csv") from None
+    return len(frame)
 
 
 def _write_arrow(frames: Iterable[pd.DataFrame], part: Path, format: str) -> int:

@@ -6,6 +6,7 @@ import numpy as np
 
 from softlearning.estimators.classifier import SoftClassifier
 from softlearning.estimators.regressor import SoftRegressor
+from softlearning.method.record import Leaderboard
 
 
 def load(path, *, trusted=(), max_bytes: int = 2 << 30, key: bytes | None = None) -> SoftClassifier | SoftRegressor:
@@ -30,6 +31,7 @@ def load(path, *, trusted=(), max_bytes: int = 2 << 30, key: bytes | None = None
     if odd or not found.params.keys() <= model.get_params(deep=False).keys():
         raise ModelFileError(f"a {found.kind} in the file has other attributes than this version")
     model.__dict__.update({**found.params, **found.learned, "_notes": found.notes})
+    model.leaderboard_ = Leaderboard(model.leaderboard_)  # prints in 80 columns again
     classes = getattr(model, "classes_", None)
     if cls is SoftClassifier and (classes is None or len(classes) != max(record.ensemble.classes, 1)):
         raise ModelFileError("the classes in the file do not fit together")

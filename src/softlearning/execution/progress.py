@@ -115,7 +115,8 @@ def worst(board: Board, name: str, group: list[int | str]) -> str:
 def headline(board: Board, now: float) -> str:
     done = len(board.in_state("finished", "restored", "failed"))
     expected = board.expected(now)
-    rest = "" if expected is None or done == len(board.cells) else f", about {clock(expected)} more"
+    rest = "" if expected is None else f", about {clock(expected)} more"
+    rest = ", now the weights" if board.cells and done == len(board.cells) else rest
     failed = len(board.errors)
     lost = f", {failed} specialist{'s' * (failed > 1)} failed" if failed else ""
     return f"{done} of {len(board.cells)} tasks, {clock(now - board.begin)}{rest}{lost}"

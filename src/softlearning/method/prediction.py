@@ -38,11 +38,14 @@ class Prediction:
     high: np.ndarray | None = None
 
     def table(self) -> pd.DataFrame:
-        """prediction, one probability per class, disagreement, and for numbers low and high."""
+        """prediction, one probability per class, disagreement, and for numbers low and high.
+
+        The disagreement of numbers is a standard deviation, in the unit of the target.
+        """
         columns = {"prediction": self.value}
         if self.classes is not None and self.probability is not None:
             columns |= {f"probability_{label}": self.probability[:, c] for c, label in enumerate(self.classes)}
-        columns["disagreement"] = self.disagreement
+        columns["disagreement"] = np.sqrt(self.disagreement) if self.classes is None else self.disagreement
         if self.low is not None and self.high is not None:
             columns |= {"low": self.low, "high": self.high}
         return pd.DataFrame(columns)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from textwrap import wrap
 from typing import Any
 
 import numpy as np
@@ -205,6 +206,21 @@ def unevenness(target: np.ndarray, fold: np.ndarray, share: np.ndarray) -> float
     return float((sums**2 / size).sum()) / by_chance if by_chance > 0 else 1.0
 
 
+class Leaderboard(pd.DataFrame):
+    """The leaderboard as a frame; printed, it fits in 80 columns, and what has no score is named below."""
+
+    def __repr__(self) -> str:
+        if list(self.columns) != COLUMNS:
+            return super().__repr__()
+        finished = self[self["status"] == "ok"]
+        shown = pd.DataFrame(finished[COLUMNS[:6]]).rename(columns={"fit_seconds": "seconds"})
+        formats = {"weight": "{:.3f}".format, "cv_risk": "{:.4g}".format, "cv_score": "{:.4f}".format}
+        lines = [shown.to_string(index=False, formatters=formats | {"seconds": "{:.1f}".format})]
+        for line in self[self["status"] != "ok"].itertuples():
+            lines += wrap(f"{line.specialist} {line.status}", 80, subsequent_indent="    ")
+        return "\n".join(lines)
+
+
 def failure_table(failures: tuple[Failure, ...]) -> pd.DataFrame:
     rows = [(f.specialist, f.fold, f.kind, f.error, f.seconds) for f in failures]
     return pd.DataFrame(rows, columns=["specialist", "fold", "kind", "error", "seconds"])
@@ -239,7 +255,7 @@ def leaderboard(record: Record) -> pd.DataFrame:
         notes += ["takes no sample weights"] if fitted_without_weights(s, record.training) else []
         lines.append(line | {"note": "; ".join(notes)})
     board = pd.DataFrame(lines, columns=COLUMNS)
-    return board.sort_values(["weight", "cv_risk"], ascending=[False, True], ignore_index=True)
+    return Leaderboard(board.sort_values(["weight", "cv_risk"], ascending=[False, True], ignore_index=True))
 
 
 def comparison_words(c: Comparison) -> str:
