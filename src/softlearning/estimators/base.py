@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from softlearning.data.schema import describe
 from softlearning.estimators.learning import Learning
+from softlearning.evaluation.aims import aim_of, as_stored, standing
 from softlearning.execution import cores
 from softlearning.execution.threads import one_thread
 from softlearning.library import as_rows, every_row
@@ -55,6 +56,15 @@ class SoftLearning(Learning):
         crossed = self.record_.crossed
         values = [1.0 if c is None else c.temperature for c in crossed.calibration]
         return pd.Series(values, index=list(crossed.library.names), name="temperature")
+
+    @property
+    def cv_score_(self) -> pd.Series:
+        """metric, score, std_error, low and high (95 %) of the blend on held-out rows; accuracy or R2 without a metric.
+
+        Weights, and the rule that decides on labels, are learnt without each row's fold.
+        """
+        aim = self._aim() or aim_of("accuracy" if self._task == "classification" else "r2", self._task)
+        return standing(self.record_, aim, self._threshold(), names=()).scores.iloc[0].drop("candidate")
 
     @property
     def table_(self) -> str:
@@ -135,8 +145,8 @@ class SoftLearning(Learning):
         check_is_fitted(self)
         params = self.get_params(deep=False)
         learned = {name: value for name, value in vars(self).items() if name not in (*params, *OF_A_FIT)}
-        if not keep_oof:
-            learned["record_"] = replace(self.record_, crossed=replace(self.record_.crossed, oof=None))  # type: ignore[arg-type]
+        record = replace(self.record_, rule=as_stored(self.record_.rule))
+        learned["record_"] = record if keep_oof else replace(record, crossed=replace(record.crossed, oof=None))  # type: ignore[arg-type]
         about = {
             "input": self.table_,
             "weights": {name: float(w) for name, w in self.weights_.items() if w > 0},

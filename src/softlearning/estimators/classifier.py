@@ -13,7 +13,10 @@ from sklearn.utils.validation import (
 )
 
 from softlearning.estimators.base import SoftLearning
+from softlearning.evaluation.aims import aim_of, decision_for, score_model
+from softlearning.method.decisions import shares_of, with_prior
 from softlearning.method.prediction import Prediction, conformal_set, selective_choice
+from softlearning.method.record import Record
 from softlearning.uncertainty.disagreement import blend
 
 
@@ -33,7 +36,18 @@ class SoftClassifier(ClassifierMixin, SoftLearning):
         optimisation overfits), "slsqp", "greedy", "nnls", "uniform", "best", or a function of (predictions, target,
         sample_weight).
     loss : {"auto", "log", "squared"}, default="auto"
-        What the weights minimise on the out-of-fold probabilities; "auto" is "log".
+        What the weights minimise on the out-of-fold probabilities; "auto" is "log", or what serves the `metric`.
+    metric : str, scorer or None, default=None
+        What the model is to be good at, and what `leaderboard_`, `cv_score_`, `verdict_`, `score`, `evaluate` and the
+        report speak of: a scorer name of scikit-learn ("roc_auc", "f1", "neg_log_loss", ..), a short name ("auc",
+        "mcc", ..) or a scorer. A metric with a convex loss of its own is aimed at by that loss; for others the weights
+        come from the nearest convex losses or from greedy selection, whichever is better on held-out rows; `aim_` says
+        which.
+    threshold : None, "auto", float or array (C, C), default=None
+        How probabilities become labels. None: the most probable class; with a metric of labels such as "f1", its
+        held-out optimum. "auto": of two classes, the threshold that is best held out by the metric, or by balanced
+        accuracy. A number: the probability from which the second class is answered. A matrix: costs of answering j
+        where i is true; the answer is the one of least expected cost.
     calibrate : bool, default=True
         Calibrate the probabilities of each specialist on its out-of-fold rows, before the weights.
     cv : None, int, splitter or list of (train, test), default=None
@@ -75,6 +89,12 @@ class SoftClassifier(ClassifierMixin, SoftLearning):
         proof of that.
     cv_risk_ : float
         Held-out risk of the blend: each fold is scored with weights learnt on the other folds.
+    cv_score_ : Series
+        metric, score, std_error, low and high of the blend on held-out rows.
+    aim_ : str
+        With a metric: where the weights come from, and what else was tried.
+    decision_ : Decision or None
+        How probabilities become labels, with its `threshold`; None is the most probable class.
     verdict_ : str
         Whether the blend is better than its best single specialist beyond noise, with both risks.
     oof_ : array (n, K, C)
@@ -104,6 +124,8 @@ class SoftClassifier(ClassifierMixin, SoftLearning):
         *,
         rule="guarded",
         loss="auto",
+        metric=None,
+        threshold=None,
         calibrate=True,
         cv=None,
         column_types=None,
@@ -119,6 +141,8 @@ class SoftClassifier(ClassifierMixin, SoftLearning):
         self.library = library
         self.rule = rule
         self.loss = loss
+        self.metric = metric
+        self.threshold = threshold
         self.calibrate = calibrate
         self.cv = cv
         self.column_types = column_types
@@ -131,20 +155,45 @@ class SoftClassifier(ClassifierMixin, SoftLearning):
         self.progress = progress
         self.random_state = random_state
 
-    def predict_proba(self, X) -> np.ndarray:
-        """Probabilities (n, C), the convex combination of the specialists' probabilities."""
-        return blend(*self._tensor(X))
+    def predict_proba(self, X, prior=None) -> np.ndarray:
+        """Probabilities (n, C), the convex combination of the specialists' probabilities.
 
-    def predict(self, X) -> np.ndarray:
-        """The most probable class of each row."""
-        most_probable = self.predict_proba(X).argmax(axis=1)
-        return self.classes_[most_probable]
+        prior : class shares where the model is used, if they differ from those it was fitted on: a dict by label, or
+            numbers in the order of `classes_`. The rows of each class are taken to be as before.
+        """
+        P = blend(*self._tensor(X))
+        return P if prior is None else self._shifted(P, prior)
+
+    def predict(self, X, prior=None) -> np.ndarray:
+        """The label of each row: the most probable class, or what `threshold` decides."""
+        return self._decide(self.predict_proba(X, prior))
+
+    def score(self, X, y, sample_weight=None) -> float:
+        """The metric of the model on these rows; accuracy where no metric was given."""
+        return score_model(self, self._aim() or aim_of("accuracy", self._task), X, y, sample_weight)
+
+    def _shifted(self, P: np.ndarray, prior) -> np.ndarray:
+        training = self.record_.training
+        learnt = np.average(training.target, axis=0, weights=training.weight)
+        return with_prior(P, shares_of(prior, self.classes_), learnt)
+
+    def _decide(self, P: np.ndarray) -> np.ndarray:
+        rule = getattr(self, "decision_", None)
+        return self.classes_[P.argmax(axis=1) if rule is None else rule.places(P)]
+
+    def _threshold(self):
+        return self.threshold
+
+    def _keep_aim(self, record: Record) -> None:
+        super()._keep_aim(record)
+        held = record.held_out
+        self.decision_ = decision_for(held.blend, held.target, self.classes_, held.weight, self.threshold, self._aim())
 
     def predict_full(self, X, coverage=0.9) -> Prediction:
         """All that is said of each row: label, probabilities, disagreement, and the set of the nominal coverage."""
         f, V = self._with_disagreement(X)
         inside = None if self.record_.crossed.oof is None else conformal_set(self.record_, f, coverage, per_class=False)
-        return Prediction(self.classes_[f.argmax(axis=1)], V, self.classes_, probability=f, inside=inside)
+        return Prediction(self._decide(f), V, self.classes_, probability=f, inside=inside)
 
     def predict_selective(self, X, coverage=0.9, *, risk=None, confidence=0.9, measure="auto"):
         """Labels, and which of them to believe: (labels, accepted).
@@ -161,7 +210,7 @@ class SoftClassifier(ClassifierMixin, SoftLearning):
         """
         f, V = self._with_disagreement(X)
         choice = selective_choice(self.record_.held_out, measure, coverage, risk, confidence)
-        return self.classes_[f.argmax(axis=1)], choice.accepts(f, V)
+        return self._decide(f), choice.accepts(f, V)
 
     def predict_set(self, X, coverage=0.9, *, per_class=False) -> np.ndarray:
         """Boolean (n, C): the classes that hold the true one with the nominal coverage; no set is empty.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -14,6 +15,7 @@ from sklearn.utils.validation import _check_sample_weight, check_consistent_leng
 from softlearning.data.inputs import is_table
 from softlearning.data.schema import infer_schema
 from softlearning.data.validation import validate
+from softlearning.evaluation.aims import Aim, Choice, aim_of, check_aim, serve, standing, verdict
 from softlearning.execution import parse_bytes
 from softlearning.execution.callbacks import CallbackSupportMixin, telling, with_callbacks
 from softlearning.execution.checkpoint import Store
@@ -25,7 +27,7 @@ from softlearning.method.ensemble import ENOUGH_ROWS, assemble, average_folds, r
 from softlearning.method.folds import make_folds
 from softlearning.method.record import Record, failure_table, leaderboard
 from softlearning.method.training import Resources, Training, with_mean_one
-from softlearning.weights import LOSSES
+from softlearning.weights import LOSSES, Solution
 
 REFITS = (True, False, "auto")
 
@@ -72,6 +74,8 @@ class Learning(CallbackSupportMixin, BaseEstimator):
         root.call_on_fit_task_begin(estimator=self, X=X, y=y)
         self._check_parameters()
         training = self._validate_training(X, y, sample_weight, groups)
+        if (aim := self._aim()) is not None:
+            check_aim(aim, training.target, training.labels, training.weight)
         library = resolve(self.library, self._task)
         stratify = self._task == "classification"
         splits = make_folds(
@@ -88,20 +92,28 @@ class Learning(CallbackSupportMixin, BaseEstimator):
         with workplace(training, library, resources) as table:
             crossed = cross_fit(library, table, splits, resources, calibrate=calibrate, keep=keep, known=known)
             while True:
-                solution = self._solve(crossed, training)
+                solution, rule = self._solve(crossed, training)
                 ensemble, failures = self._complete(solution, crossed, table, resources, ensemble)
                 if not failures:
                     break
                 rest = crossed.after_failed_refits(failures)
                 crossed = cross_fit(library, table, splits, resources, calibrate=calibrate, known=rest)
         crossed, training = replace(crossed, models={}), training.without_table()
-        return self._keep(Record(library, crossed, solution, ensemble, training, self.rule))
+        return self._keep(Record(library, crossed, solution, ensemble, training, rule))
 
-    def _solve(self, crossed: CrossFit, training: Training):
+    def _solve(self, crossed: CrossFit, training: Training) -> tuple[Solution, Any]:
+        """The weights, and the rule that found them: with a metric to aim at, the one that serves it best held out."""
+        rule, loss, aim = self.rule, self._loss(), self._aim()
+        if aim is not None:
+            told = Choice(rule, loss, ())
+            unsolved = Solution(np.empty(0), np.nan, np.nan, False, "", loss)
+            draft = Record(crossed.library, crossed, unsolved, None, training, rule)  # type: ignore[arg-type]
+            choice = serve(aim, draft, rule, self._threshold()) if self.loss == "auto" else told
+            rule, loss, self.aim_ = choice.rule, choice.loss, choice.words(aim, told=self.loss != "auto")
         rows = crossed.predicted
         weight = None if training.weight is None else training.weight[rows]
         P, Y, fold = crossed.oof[rows], training.target[rows], crossed.fold_of_row[rows]
-        return weigh(P, Y, crossed.library, self.rule, self._loss(), weight, fold)
+        return weigh(P, Y, crossed.library, rule, loss, weight, fold), rule
 
     def _complete(self, solution, crossed: CrossFit, table, resources, known):
         """The specialists with weight, as they were in the folds or fitted on all rows; and what failed."""
@@ -121,8 +133,22 @@ class Learning(CallbackSupportMixin, BaseEstimator):
         self.cv_risk_, self.verdict_ = record.comparison.risk, str(record.comparison)
         self.failures_ = failure_table(record.crossed.failures)
         self.leaderboard_ = leaderboard(record)
+        self._keep_aim(record)
         self._warn_of_failures()
         return self
+
+    def _keep_aim(self, record: Record) -> None:
+        """Where there is a metric to aim at, the leaderboard and the verdict speak of it."""
+        aim = self._aim()
+        if aim is None:
+            return
+        found = standing(record, aim, self._threshold())
+        self.verdict_ = verdict(found, record)
+        scores = found.scores.set_index("candidate").reindex(self.leaderboard_["specialist"])
+        self.leaderboard_["cv_score"] = scores["score"].to_numpy()
+        place = self.leaderboard_.columns.get_loc("cv_score") + 1
+        for name in ("high", "low"):
+            self.leaderboard_.insert(place, f"cv_{name}", scores[name].to_numpy())
 
     # -- on with what this fit has ------------------------------------------------------------------------------------
 
@@ -135,7 +161,7 @@ class Learning(CallbackSupportMixin, BaseEstimator):
         training, ensemble = self._same_training(X, y), self.record_.ensemble
         missing = [s.name for s in library if s.name not in known.library and s.name not in known.excluded()]
         if not missing:
-            solution = model._solve(known, training)
+            solution, _ = model._solve(known, training)
             chosen = [name for name, w in zip(known.library.names, solution.weights) if w > 0]
             missing = [name for name in chosen if name not in ensemble.members]
         if missing and training.X is None:
@@ -166,6 +192,14 @@ class Learning(CallbackSupportMixin, BaseEstimator):
         if self.time_limit is not None and not self.time_limit > 0:
             raise ValueError(f"time_limit is {self.time_limit!r}; give a positive number or None")
         parse_bytes(self.memory_limit)
+        self._aim()
+
+    def _aim(self) -> Aim | None:
+        """What the model is to be good at, if the user says."""
+        return None if self.metric is None else aim_of(self.metric, self._task)
+
+    def _threshold(self):
+        return None
 
     def _resources(self, start: float) -> Resources:
         deadline = None if self.time_limit is None else start + self.time_limit

@@ -9,6 +9,7 @@ from sklearn.utils.validation import (
 )
 
 from softlearning.estimators.base import SoftLearning
+from softlearning.evaluation.aims import aim_of, score_model
 from softlearning.method.prediction import Prediction, conformal_interval
 from softlearning.uncertainty.disagreement import blend
 from softlearning.uncertainty.selective import threshold_for_coverage
@@ -17,7 +18,9 @@ from softlearning.uncertainty.selective import threshold_for_coverage
 class SoftRegressor(RegressorMixin, SoftLearning):
     """The best combination of regressors for the data.
 
-    As `SoftClassifier`, for numbers: the parameters and attributes are the same, without `calibrate` and `classes_`.
+    As `SoftClassifier`, for numbers: the parameters and attributes are the same, without `calibrate`, `class_weight`,
+    `threshold` and `classes_`. `loss` is "auto" (squared), "squared", "absolute", "pinball:0.9" (a quantile), "huber",
+    "poisson" or "tweedie:1.5"; `metric` is "r2", "neg_mean_absolute_error" (or "mae"), "rmse", "pinball:0.9", ..
 
     Examples
     --------
@@ -38,6 +41,7 @@ class SoftRegressor(RegressorMixin, SoftLearning):
         *,
         rule="guarded",
         loss="auto",
+        metric=None,
         cv=None,
         column_types=None,
         refit="auto",
@@ -51,6 +55,7 @@ class SoftRegressor(RegressorMixin, SoftLearning):
         self.library = library
         self.rule = rule
         self.loss = loss
+        self.metric = metric
         self.cv = cv
         self.column_types = column_types
         self.refit = refit
@@ -67,6 +72,10 @@ class SoftRegressor(RegressorMixin, SoftLearning):
             return blend(*self._tensor(X))[:, 0]
         f, V = self._with_disagreement(X)
         return f[:, 0], np.sqrt(V)
+
+    def score(self, X, y, sample_weight=None) -> float:
+        """The metric of the model on these rows; R2 where no metric was given."""
+        return score_model(self, self._aim() or aim_of("r2", self._task), X, y, sample_weight)
 
     def predict_full(self, X, coverage=0.9) -> Prediction:
         """All that is said of each row: prediction, disagreement, and the interval of the nominal coverage."""

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,16 @@ from scipy import stats
 from sklearn.base import clone, is_classifier
 from sklearn.utils import _safe_indexing
 
-from softlearning.evaluation.scoring import Measured, Records, jackknife_error, measure, score_interval, scorers
+from softlearning.evaluation.scoring import (
+    METRICS,
+    Measured,
+    Records,
+    jackknife_error,
+    measure,
+    metric_name,
+    score_interval,
+    scorers,
+)
 from softlearning.method.folds import make_folds
 
 BLEND, DISCRETE, UNIFORM = "blend", "discrete super learner", "uniform weights"
@@ -85,7 +94,8 @@ def evaluate(
     cv : int, splitter or list of (train, test)
         The outer folds; shuffled, stratified for classes, whole groups where groups are given.
     metrics : scorer names of scikit-learn, or a dict of name -> scorer or function(y_true, y_pred)
-        Default: accuracy and log loss, or R2 and root mean squared error. Greater is better, as for every scorer.
+        Default: what the model aims at, then accuracy and log loss, or R2 and root mean squared error. Greater is
+        better, as for every scorer.
     groups : array (n,)
         Rows of a group are held out together, and the standard errors count groups instead of rows.
     sample_weight : array (n,)
@@ -102,6 +112,9 @@ def evaluate(
     """
     y = np.asarray(y)
     classifier = is_classifier(model)
+    aimed = getattr(model, "metric", None)
+    if metrics is None and aimed is not None:
+        metrics = {metric_name(aimed): aimed} | {name: name for name in METRICS[classifier]}
     classes = np.unique(y) if classifier else None
     codes = np.searchsorted(classes, y) if classes is not None else y
     weight = None if sample_weight is None else np.asarray(sample_weight, dtype=float)
@@ -109,7 +122,8 @@ def evaluate(
     outer = [run_fold(model, X, y, split, classes, groups, weight) for split in splits]
     records = gather(outer, y, classes, groups, weight)
     chosen = [measure(name, scorer, records) for name, scorer in scorers(metrics, classifier).items()]
-    return summarise(chosen, records, outer, level, None if groups is None else len(np.unique(groups)))
+    seconds = [o.seconds for o in outer]
+    return summarise(chosen, records, level, None if groups is None else len(np.unique(groups)), seconds)
 
 
 def score_rows(
@@ -121,16 +135,17 @@ def score_rows(
     groups: np.ndarray | None = None,
     sample_weight: np.ndarray | None = None,
     level: float = 0.95,
+    labels: Mapping[str, np.ndarray] | None = None,
 ) -> Evaluation:
     """Scores, with intervals, of predictions (n, C) or (n, 1) of rows that played no part in any fit.
 
     The first of `predictions` is compared with the others, pair by pair on the same rows. `classes` are those of the
-    columns, None for numbers.
+    columns, None for numbers; `labels` what a candidate answers where that is not its most probable class.
     """
-    outer = [OuterFold(np.arange(len(y)), dict(predictions), 0.0)]
+    outer = [OuterFold(np.arange(len(y)), dict(predictions), 0.0, dict(labels or {}))]
     records = gather(outer, y, classes, groups, sample_weight)
     chosen = [measure(name, scorer, records) for name, scorer in scorers(metrics, classes is not None).items()]
-    return summarise(chosen, records, outer, level, None if groups is None else len(np.unique(groups)))
+    return summarise(chosen, records, level, None if groups is None else len(np.unique(groups)))
 
 
 # -- outer folds -----------------------------------------------------------------------------------------------------
@@ -143,6 +158,7 @@ class OuterFold:
     test: np.ndarray
     predictions: dict[str, np.ndarray]
     seconds: float
+    labels: dict[str, np.ndarray] = field(default_factory=dict)
 
 
 def run_fold(
@@ -163,7 +179,9 @@ def run_fold(
         predictions = {type(model).__name__: outputs(fitted, X_test)}
     if classes is not None:
         predictions = {name: among(P, fitted.classes_, classes) for name, P in predictions.items()}
-    return OuterFold(test, predictions, time.perf_counter() - start)
+    decided = classes is not None and getattr(fitted, "decision_", None) is not None
+    labels = {BLEND: fitted.predict(X_test)} if decided else {}
+    return OuterFold(test, predictions, time.perf_counter() - start, labels)
 
 
 def candidate_predictions(fitted: Any, X: Any, y: np.ndarray, X_test: Any) -> dict[str, np.ndarray]:
@@ -214,17 +232,19 @@ def gather(
         weighted=weight is not None,
         classes=classes,
         predictions={name: np.concatenate([o.predictions[name] for o in outer]) for name in common},
+        labels={name: np.concatenate([o.labels[name] for o in outer]) for name in common if name in outer[0].labels},
     )
 
 
 def summarise(
-    measured: list[Measured], records: Records, outer: list[OuterFold], level: float, groups: int | None
+    measured: list[Measured], records: Records, level: float, groups: int | None, seconds: list[float] | None = None
 ) -> Evaluation:
     """The tables of an evaluation."""
     scores = [score_line(m, candidate, level) for m in measured for candidate in m.score]
     first = next(iter(records.predictions))
     differences = [difference_line(m, first, c, level) for m in measured for c in m.score if c != first]
-    folds = {"fold": range(len(outer)), "rows": [len(o.test) for o in outer], "seconds": [o.seconds for o in outer]}
+    rows = np.bincount(records.fold)
+    folds = {"fold": range(len(rows)), "rows": rows, "seconds": seconds or [0.0] * len(rows)}
     columns = ["metric", "against", "difference", "std_error", "low", "high", "verdict"]
     return Evaluation(
         scores=pd.DataFrame(scores),

@@ -11,6 +11,7 @@ import pandas as pd
 from softlearning.data.messages import nearest
 from softlearning.data.schema import read_target
 from softlearning.evaluation import Evaluation, score_rows
+from softlearning.evaluation.scoring import metric_name
 from softlearning.method.prediction import Prediction
 
 RARE = 10  # rows of a class from which its ranking is measured
@@ -50,12 +51,14 @@ def compare_parts(
         raise ValueError("the model does not know what its target was called: name the column")
     found: dict[str, list[np.ndarray]] = {role: [] for role, name in roles.items() if name}
     predicted: dict[str, list[np.ndarray]] = {name: [] for name in models}
+    answered: dict[str, list[np.ndarray]] = {name: [] for name in models}
     for frame, answers in parts:
         for role, columns in found.items():
             column = named(frame, str(roles[role]))
             columns.append(truth(model, column) if role == "target" else column.to_numpy())
         for name, said in answers.items():
             predicted[name].append(said.value[:, None] if said.probability is None else said.probability)
+            answered[name].append(said.value)
     taken = {role: np.concatenate(columns) for role, columns in found.items()}
     known, y = np.isfinite(taken["target"]), taken["target"]
     if not known.any():
@@ -67,6 +70,11 @@ def compare_parts(
         classes=np.arange(len(model.classes_)) if model.record_.task == "classification" else None,
         groups=taken["group"][known] if group else None,
         sample_weight=taken["weight"][known] if weight else None,
+        labels={
+            name: np.searchsorted(m.classes_, np.concatenate(answered[name])[known])
+            for name, m in models.items()
+            if getattr(m, "decision_", None) is not None
+        },
     )
     return scores, int((~known).sum())
 
@@ -98,8 +106,10 @@ def as_labels(y: pd.Series) -> pd.Series:
 
 
 def usual_metrics(model: Any, y: np.ndarray) -> list[str]:
-    """Log loss, accuracy and for two classes the area under the ROC curve; or RMSE and R2."""
+    """What the model aims at; log loss, accuracy and for two classes the area under the ROC curve; or RMSE and R2."""
+    aimed = [metric_name(model.metric)] if isinstance(model.metric, str) else []
     if model.record_.task == "regression":
-        return ["neg_root_mean_squared_error", "r2"]
+        return [*aimed, *(m for m in ("neg_root_mean_squared_error", "r2") if m not in aimed)]
     two = len(model.classes_) == 2 and min((y == 0).sum(), (y == 1).sum()) >= RARE
-    return ["neg_log_loss", "accuracy", *(["roc_auc"] if two else [])]
+    usual = ["neg_log_loss", "accuracy", *(["roc_auc"] if two else [])]
+    return [*aimed, *(m for m in usual if m not in aimed)]

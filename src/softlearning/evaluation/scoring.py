@@ -8,15 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 from scipy import stats
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
-from sklearn.metrics import get_scorer, make_scorer
+from sklearn.metrics import get_scorer, get_scorer_names, make_scorer, mean_pinball_loss
 
+from softlearning.data.messages import nearest
 from softlearning.uncertainty.errors import wilson_interval
 
+ALIASES = {
+    "auc": "roc_auc", "log_loss": "neg_log_loss", "brier": "neg_brier_score", "mse": "neg_mean_squared_error",
+    "rmse": "neg_root_mean_squared_error", "mae": "neg_mean_absolute_error", "mcc": "matthews_corrcoef",
+    "mape": "neg_mean_absolute_percentage_error", "rmsle": "neg_root_mean_squared_log_error",
+    "median_absolute_error": "neg_median_absolute_error",
+}  # fmt: skip
 METRICS = {True: ("accuracy", "neg_log_loss"), False: ("r2", "neg_root_mean_squared_error")}  # by is_classifier
 BLOCKS = 100  # parts that a metric without closed form is jackknifed over
 # Models of the folds share training rows: plain standard errors are up to a fifth too small (measured).
@@ -34,6 +42,13 @@ class Records:
     weighted: bool
     classes: np.ndarray | None
     predictions: dict[str, np.ndarray]
+    labels: dict[str, np.ndarray] | None = None  # of candidates whose answer is not the most probable class
+
+    def answers(self, candidate: str) -> np.ndarray:
+        """(n,) the label that a candidate answers."""
+        assert self.classes is not None
+        given = (self.labels or {}).get(candidate)
+        return self.classes[self.predictions[candidate].argmax(axis=1)] if given is None else given
 
 
 @dataclass(frozen=True)
@@ -58,9 +73,24 @@ def scorers(metrics: Any, classifier: bool) -> dict[str, Any]:
     return {name: _scorer(metric) for name, metric in named.items()}
 
 
+def metric_name(metric: Any) -> str:
+    """A name for a metric: scikit-learn's own, or that of the function behind a scorer."""
+    if isinstance(metric, str):
+        return ALIASES.get(metric, metric)
+    function = getattr(metric, "_score_func", metric)
+    function = getattr(function, "func", function)
+    return getattr(function, "__name__", type(metric).__name__)
+
+
 def _scorer(metric: Any) -> Any:
     if isinstance(metric, str):
-        return NamedScorer(get_scorer(metric))
+        name = metric_name(metric)
+        if name.startswith("pinball:"):
+            level = float(name.removeprefix("pinball:"))
+            return make_scorer(partial(mean_pinball_loss, alpha=level), greater_is_better=False)
+        if name not in get_scorer_names():
+            raise ValueError(f"no metric is called {metric!r}; {nearest(name, get_scorer_names())}")
+        return NamedScorer(get_scorer(name))
     return metric if hasattr(metric, "_score_func") else make_scorer(metric)
 
 
@@ -73,13 +103,14 @@ class NamedScorer:
     def __call__(self, model: Any, rows: np.ndarray, y: np.ndarray, **arguments: Any) -> float:
         if isinstance(model, RecordedClassifier):
             y = np.searchsorted(model.classes_, y)
-            model = RecordedClassifier(model.probability, np.arange(len(model.classes_)))
+            places = np.searchsorted(model.classes_, model.labels)
+            model = RecordedClassifier(model.probability, np.arange(len(model.classes_)), places)
         return self.scorer(model, rows, y, **arguments)
 
 
 def measure(name: str, scorer: Any, records: Records) -> Measured:
     """Score and leave-one-block-out scores of every candidate."""
-    statistic = MeanMetric(MEANS[name]) if name in MEANS else ScorerMetric(scorer, ranks=name.startswith(RANKS))
+    statistic = statistic_of(name, scorer, records)
     first = next(iter(records.predictions))
     found = {candidate: statistic(records, candidate) for candidate in records.predictions}
     return Measured(
@@ -88,6 +119,15 @@ def measure(name: str, scorer: Any, records: Records) -> Measured:
         {candidate: left_out for candidate, (_, left_out) in found.items()},
         statistic.by_fold(records, first),
     )
+
+
+def statistic_of(name: str, scorer: Any, records: Records) -> MeanMetric | ScorerMetric:
+    """A closed form where there is one."""
+    if name in MEANS:
+        return MeanMetric(MEANS[name])
+    if name in COUNTS and records.classes is not None and len(records.classes) == 2:
+        return MeanMetric((_counts, COUNTS[name]))
+    return ScorerMetric(scorer, ranks=name.startswith(RANKS))
 
 
 Parts = Callable[[np.ndarray, np.ndarray, np.ndarray | None], np.ndarray]
@@ -106,7 +146,7 @@ def _one_hot(y: np.ndarray, classes: np.ndarray | None) -> np.ndarray:
 
 def _right(y: np.ndarray, P: np.ndarray, classes: np.ndarray | None) -> np.ndarray:
     assert classes is not None
-    return (classes[P.argmax(axis=1)] == y)[:, None].astype(float)
+    return (classes[P.argmax(axis=1)] == y)[:, None].astype(float)  # with P one-hot where labels were decided
 
 
 def _log_probability(y: np.ndarray, P: np.ndarray, classes: np.ndarray | None) -> np.ndarray:
@@ -142,6 +182,29 @@ MEANS: dict[str, tuple[Parts, Combine]] = {
     "neg_mean_absolute_error": (_absolute, lambda m: m[..., 0]),
     "r2": (_squared_and_moments, lambda m: 1 - m[..., 0] / (m[..., 1] - m[..., 2] ** 2)),
 }
+# metric of two classes -> what is made of the shares of true and false answers (tp, fp, fn, tn), (..., 4)
+COUNTS: dict[str, Combine] = {
+    "f1": lambda m: _ratio(2 * m[..., 0], 2 * m[..., 0] + m[..., 1] + m[..., 2]),
+    "jaccard": lambda m: _ratio(m[..., 0], m[..., 0] + m[..., 1] + m[..., 2]),
+    "balanced_accuracy": lambda m: (_ratio(m[..., 0], m[..., 0] + m[..., 2])
+                                    + _ratio(m[..., 3], m[..., 3] + m[..., 1])) / 2,
+    "matthews_corrcoef": lambda m: _ratio(
+        m[..., 0] * m[..., 3] - m[..., 1] * m[..., 2],
+        np.sqrt((m[..., 0] + m[..., 1]) * (m[..., 0] + m[..., 2]) * (m[..., 3] + m[..., 1]) * (m[..., 3] + m[..., 2])),
+    ),
+}  # fmt: skip
+
+
+def _ratio(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    return np.divide(a, b, out=np.zeros_like(np.asarray(a, dtype=float)), where=b > 0)
+
+
+def _counts(y: np.ndarray, P: np.ndarray, classes: np.ndarray | None) -> np.ndarray:
+    assert classes is not None
+    true, said = y == classes[1], P.argmax(axis=1) == 1
+    return np.column_stack([true & said, ~true & said, true & ~said, ~true & ~said]).astype(float)
+
+
 RANKS = ("roc_auc", "average_precision")  # scores of different models cannot be ranked together: averaged over folds
 
 
@@ -162,7 +225,10 @@ class MeanMetric:
         return self.combine(sums / weight[:, None])
 
     def _sums(self, records: Records, candidate: str, label: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        parts = self.parts(records.y, records.predictions[candidate], records.classes) * records.weight[:, None]
+        P = records.predictions[candidate]
+        if self.parts in (_right, _counts) and candidate in (records.labels or {}):
+            P = _one_hot(records.answers(candidate), records.classes)
+        parts = self.parts(records.y, P, records.classes) * records.weight[:, None]
         sums = np.column_stack([np.bincount(label, weights=column) for column in parts.T])
         return sums, np.bincount(label, weights=records.weight)
 
@@ -221,15 +287,15 @@ def few_blocks(records: Records, most: int) -> np.ndarray:
 class RecordedClassifier(ClassifierMixin, BaseEstimator):
     """Stands in for a fitted classifier before a scorer: its table is row numbers, its answers are on record."""
 
-    def __init__(self, probability: np.ndarray, classes: np.ndarray):
-        self.probability, self.classes = probability, classes
+    def __init__(self, probability: np.ndarray, classes: np.ndarray, labels: np.ndarray):
+        self.probability, self.classes, self.labels = probability, classes, labels
         self.classes_ = classes
 
     def predict_proba(self, rows: np.ndarray) -> np.ndarray:
         return self.probability[rows[:, 0]]
 
     def predict(self, rows: np.ndarray) -> np.ndarray:
-        return self.classes_[self.predict_proba(rows).argmax(axis=1)]
+        return self.labels[rows[:, 0]]
 
 
 class RecordedRegressor(RegressorMixin, BaseEstimator):
@@ -245,7 +311,9 @@ class RecordedRegressor(RegressorMixin, BaseEstimator):
 
 def recorded(records: Records, candidate: str) -> Any:
     P = records.predictions[candidate]
-    return RecordedRegressor(P) if records.classes is None else RecordedClassifier(P, records.classes)
+    if records.classes is None:
+        return RecordedRegressor(P)
+    return RecordedClassifier(P, records.classes, records.answers(candidate))
 
 
 # -- standard errors and intervals -----------------------------------------------------------------------------------

@@ -17,9 +17,11 @@ import pandas as pd
 
 from softlearning.data.schema import Column, Schema
 from softlearning.data.views import View
+from softlearning.evaluation.aims import GreedyFor
 from softlearning.execution.tasks import Failure
 from softlearning.library import Library, Specialist, every_row
 from softlearning.method.crossfit import CrossFit
+from softlearning.method.decisions import Decision
 from softlearning.method.ensemble import Ensemble, Member
 from softlearning.method.preparation import ViewKey
 from softlearning.method.record import Record
@@ -28,7 +30,7 @@ from softlearning.storage.container import ModelFileError
 from softlearning.uncertainty.calibration import Calibration
 from softlearning.weights import Solution
 
-OF_A_FIT = (Record, CrossFit, Solution, Ensemble, Member, Calibration, Failure)
+OF_A_FIT = (Record, CrossFit, Solution, Ensemble, Member, Calibration, Failure, Decision, GreedyFor)
 OF_THE_INPUT = (Training, Schema, Column, View, ViewKey, Library, Specialist)
 RECORDS = {cls.__name__: cls for cls in (*OF_A_FIT, *OF_THE_INPUT)}
 TASKS = ("classification", "regression")

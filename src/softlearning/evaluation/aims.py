@@ -1,0 +1,317 @@
+"""What a model is to be good at: a metric, the weights that serve it, and how it stands on held-out rows.
+
+A metric that has a convex loss of its own (`OWN`) is aimed at by that loss, with its certificate. For every other the
+weights come from the nearest convex losses (`NEAREST`) or from greedy selection by the metric itself, whichever is
+better on held-out rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from softlearning.evaluation import BLEND, Evaluation, summarise
+from softlearning.evaluation.scoring import (
+    COUNTS,
+    RANKS,
+    Records,
+    measure,
+    metric_name,
+    recorded,
+    scorers,
+    statistic_of,
+)
+from softlearning.method.decisions import Decision, Optimum, best_of_counts, best_threshold, decision_rule, ranking
+from softlearning.method.record import Record
+
+OWN = {
+    "neg_log_loss": "log", "d2_log_loss_score": "log", "neg_brier_score": "squared", "d2_brier_score": "squared",
+    "r2": "squared", "neg_mean_squared_error": "squared", "neg_root_mean_squared_error": "squared",
+    "neg_mean_absolute_error": "absolute", "d2_absolute_error_score": "absolute",
+    "neg_mean_poisson_deviance": "poisson",
+}  # fmt: skip
+NEAREST = {
+    "neg_median_absolute_error": ("absolute", "squared"),
+    "neg_mean_absolute_percentage_error": ("absolute", "squared"),
+    "neg_mean_gamma_deviance": ("poisson", "squared"),
+    "neg_mean_squared_log_error": ("poisson", "squared"),
+    "neg_root_mean_squared_log_error": ("poisson", "squared"),
+}
+ROUNDS, IDLE = 30, 5  # of greedy selection by a metric: at most, and without gain
+SAMPLE = 20_000  # rows that it looks at
+OF_NUMBERS = ("r2", "neg_mean_", "neg_root_", "neg_median_", "neg_max_", "explained_", "d2_abs", "pinball:")
+OF_LABELS = ("f1", "balanced_accuracy", "matthews", "jaccard")  # precision or recall alone would answer one class
+
+
+@dataclass(frozen=True)
+class Aim:
+    """A metric as users give it, its name, its scorer, and the losses that serve it.
+
+    own : whether the first loss is the metric's own, so that its optimum is the optimum of the metric.
+    """
+
+    metric: Any
+    name: str
+    scorer: Any
+    losses: tuple[str, ...]
+    own: bool
+
+    @property
+    def of_labels(self) -> bool:
+        """Whether the metric reads labels, so that it gains by another decision than the most probable class."""
+        return self.name.startswith(OF_LABELS)
+
+
+def aim_of(metric: Any, task: str) -> Aim:
+    """The aim that a user means: a scorer name of scikit-learn, a common short name, "pinball:0.9", or a scorer."""
+    name, classes = metric_name(metric), task == "classification"
+    scorer = scorers({name: metric}, classes)[name]
+    if name in OWN or name.startswith("pinball:"):
+        return Aim(metric, name, scorer, (OWN.get(name, name),), own=True)
+    return Aim(
+        metric, name, scorer, NEAREST.get(name, ("log", "squared") if classes else ("squared", "absolute")), False
+    )
+
+
+def check_aim(aim: Aim, target: np.ndarray, labels: np.ndarray | None, weight: np.ndarray | None) -> None:
+    """Refuse a metric that cannot score this target, before anything is fitted."""
+    if labels is not None and aim.name.startswith(OF_NUMBERS):
+        raise ValueError(f"the metric {aim.name!r} is of numbers, and the target has classes")
+    trivial = np.broadcast_to(np.average(target, axis=0, weights=weight), target.shape)
+    try:
+        score(aim, records_of({"trivial": trivial}, target, labels, weight), "trivial")
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"the metric {aim.name!r} cannot score this target: {error}") from None
+
+
+def records_of(
+    predictions: dict[str, np.ndarray], target: np.ndarray, labels: np.ndarray | None, weight: np.ndarray | None,
+    *, fold: np.ndarray | None = None, groups: np.ndarray | None = None, chosen: dict[str, np.ndarray] | None = None,
+) -> Records:  # fmt: skip
+    """Predictions (n, C) of rows as the scorers read them; `chosen` are the labels decided on, as places."""
+    n = len(target)
+    return Records(
+        y=target[:, 0] if labels is None else labels[target.argmax(axis=1)],
+        fold=np.zeros(n, dtype=int) if fold is None else np.unique(fold, return_inverse=True)[1],
+        block=np.arange(n) if groups is None else np.unique(groups, return_inverse=True)[1],
+        weight=np.ones(n) if weight is None else weight,
+        weighted=weight is not None,
+        classes=labels,
+        predictions=predictions,
+        labels=None if labels is None or chosen is None else {name: labels[c] for name, c in chosen.items()},
+    )
+
+
+def score(aim: Aim, records: Records, candidate: str) -> float:
+    """The metric of all rows of a record at once; greater is better."""
+    rows = np.arange(len(records.y))[:, None]
+    arguments = {"sample_weight": records.weight} if records.weighted else {}
+    return float(aim.scorer(recorded(records, candidate), rows, records.y, **arguments))
+
+
+def score_model(model: Any, aim: Aim, X: Any, y: Any, sample_weight: Any = None) -> float:
+    """The metric of a fitted model on rows; labels of any kind."""
+    y = np.asarray(y)
+    if hasattr(model, "predict_proba"):
+        P, classes = model.predict_proba(X), model.classes_
+        labels = {"model": model.predict(X)}
+    else:
+        P, classes, labels = model.predict(X)[:, None], None, None
+    weight = None if sample_weight is None else np.asarray(sample_weight, dtype=float)
+    n = len(y)
+    zeros, ones = np.zeros(n, dtype=int), np.ones(n)
+    records = Records(y, zeros, np.arange(n), ones if weight is None else weight, weight is not None, classes,
+                      {"model": P}, labels)  # fmt: skip
+    return score(aim, records, "model")
+
+
+# -- weights for a metric ---------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class GreedyFor:
+    """A rule for weights: selection with replacement by a metric; a round adds the specialist that helps most.
+
+    The best of up to `ROUNDS` sizes is taken; at most `SAMPLE` rows are looked at.
+    """
+
+    metric: Any
+    labels: np.ndarray | None = None
+
+    def __post_init__(self):
+        object.__setattr__(self, "__name__", f"greedy for {metric_name(self.metric)}")  # what a solution calls its rule
+
+    def __call__(self, P: np.ndarray, Y: np.ndarray, sample_weight: np.ndarray | None) -> np.ndarray:
+        aim = aim_of(self.metric, "regression" if Y.shape[1] == 1 else "classification")
+        keep = np.sort(np.random.default_rng(0).permutation(len(Y))[:SAMPLE])
+        P, Y = P[keep], Y[keep]
+        weight = None if sample_weight is None else sample_weight[keep]
+        judge = self._judge(aim, Y, weight)
+        chosen, best, weights = np.zeros(P.shape[1]), -np.inf, np.full(P.shape[1], 1 / P.shape[1])
+        total, found = np.zeros_like(Y), 0
+        for size in range(1, ROUNDS + 1):
+            scores = [judge((total + P[:, k]) / size) for k in range(P.shape[1])]
+            k = int(np.argmax(scores))
+            chosen[k] += 1
+            total += P[:, k]
+            if scores[k] > best:
+                best, weights, found = scores[k], chosen / size, size
+            elif size >= found + IDLE:
+                break
+        return weights
+
+    def _judge(self, aim: Aim, Y: np.ndarray, weight: np.ndarray | None) -> Callable[[np.ndarray], float]:
+        """Prediction (n, C) -> the metric; of labels, at the best threshold."""
+        labels = self.labels if self.labels is not None or Y.shape[1] == 1 else np.arange(Y.shape[1])
+        if Y.shape[1] == 2 and aim.name in COUNTS:
+            return lambda f: best_of_counts(f[:, 1], Y[:, 1], weight, COUNTS[aim.name])[1]
+        if Y.shape[1] == 2 and aim.name in RANKS:
+            return lambda f: ranking(f[:, 1], Y[:, 1], weight)[RANKS.index(aim.name)]
+        return lambda f: score(aim, records_of({"": f}, Y, labels, weight), "")
+
+
+def as_stored(rule: Any) -> Any:
+    """A rule that a file can hold: greedy selection by a scorer object becomes a function, which files forget."""
+    if isinstance(rule, GreedyFor) and not isinstance(rule.metric, str):
+        return lambda P, Y, weight: rule(P, Y, weight)
+    return rule
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The rule and loss that serve an aim, and the held-out score of each that was tried."""
+
+    rule: Any
+    loss: str
+    tried: tuple[tuple[str, float], ...]
+
+    def words(self, aim: Aim, told: bool) -> str:
+        """Where the weights come from, as a sentence; `told` where the user chose the loss."""
+        if not told and aim.own:
+            return f"the weights minimise the {self.loss} loss, which is {aim.name} itself"
+        if told:
+            return f"the weights minimise the {self.loss} loss, as told; {aim.name} is only reported"
+        scores = ", ".join(f"{what} {value:.4g}" for what, value in self.tried)
+        return f"{aim.name} is not convex in the weights: of what serves it, the best held out was taken ({scores})"
+
+
+def serve(aim: Aim, record: Record, rule: Any, threshold: Any) -> Choice:
+    """The rule and loss whose weights, learnt without each row's fold, are best by the metric.
+
+    record : of the fit, its rule and loss yet to be chosen. Greedy selection is tried beside the default rule alone.
+    """
+    if aim.own:
+        return Choice(rule, aim.losses[0], ())
+    tried: list[tuple[float, Any, str]] = []
+    for loss in aim.losses:
+        tried.append((_held_out_score(aim, with_loss(record, loss), rule, threshold), rule, loss))
+    if rule == "guarded":
+        greedy = GreedyFor(aim.metric, record.training.labels)
+        tried.append((_held_out_score(aim, with_loss(record, aim.losses[0]), greedy, threshold), greedy, aim.losses[0]))
+    best = max(tried, key=lambda t: t[0])
+    return Choice(best[1], best[2], tuple((rule_words(r, loss), value) for value, r, loss in tried))
+
+
+def rule_words(rule: Any, loss: str) -> str:
+    name = rule if isinstance(rule, str) else getattr(rule, "__name__", type(rule).__name__)
+    return name if isinstance(rule, GreedyFor) else f"{name} by {loss} loss"
+
+
+def with_loss(record: Record, loss: str) -> Record:
+    return replace(record, solution=replace(record.solution, loss=loss))
+
+
+def _held_out_score(aim: Aim, record: Record, rule: Any, threshold: Any) -> float:
+    held = replace(record, rule=rule).held_out
+    decided = decide_held_out(record, held.blend, held, threshold, aim)
+    made = records_of({BLEND: held.blend}, held.target, record.training.labels, held.weight,
+                      fold=held.fold, chosen=None if decided is None else {BLEND: decided})  # fmt: skip
+    if aim.name.startswith(RANKS):  # scores of different folds cannot be ranked together
+        return float(statistic_of(aim.name, aim.scorer, made).by_fold(made, BLEND).mean())
+    return score(aim, made, BLEND)
+
+
+# -- decisions --------------------------------------------------------------------------------------------------------
+
+
+def threshold_for(threshold: Any, aim: Aim | None) -> Any:
+    """What `threshold` means with this aim: a metric of labels is served by its own held-out optimum unless told."""
+    return "auto" if threshold is None and aim is not None and aim.of_labels else threshold
+
+
+def optimum(aim: Aim | None, labels: np.ndarray, weight: np.ndarray | None) -> Optimum:
+    """(probabilities, true places) -> the threshold that is best by the metric; balanced accuracy without an aim."""
+    wanted = aim_of("balanced_accuracy", "classification") if aim is None else aim
+
+    def best(P: np.ndarray, true: np.ndarray) -> float:
+        if wanted.name in COUNTS:
+            return best_of_counts(P[:, 1], true, weight, COUNTS[wanted.name])[0]
+        target = np.eye(len(labels))[true]
+        made = lambda places: records_of({"": P}, target, labels, weight, chosen={"": places})
+        return best_threshold(P[:, 1], lambda places: score(wanted, made(places), ""))
+
+    return best
+
+
+def decision_for(P: np.ndarray, target: np.ndarray, labels: np.ndarray, weight: np.ndarray | None, threshold: Any,
+                 aim: Aim | None) -> Decision | None:  # fmt: skip
+    """How probabilities (n, C) become labels, learnt from these rows; None for the most probable class."""
+    wanted, best = threshold_for(threshold, aim), optimum(aim, labels, weight)
+    return decision_rule(wanted, P, target.argmax(axis=1), len(labels), best)
+
+
+def decide_held_out(record: Record, P: np.ndarray, held: Any, threshold: Any, aim: Aim | None) -> np.ndarray | None:
+    """(n,) places of the labels, each decided by a rule learnt without the row's fold; None for the most probable."""
+    labels = record.training.labels
+    if labels is None or threshold_for(threshold, aim) is None:
+        return None
+    chosen = P.argmax(axis=1)
+    for v in np.unique(held.fold):
+        rows = held.fold == v
+        rest = ~rows if (~rows).any() else rows
+        weight = None if held.weight is None else held.weight[rest]
+        rule = decision_for(P[rest], held.target[rest], labels, weight, threshold, aim)
+        if rule is not None:
+            chosen[rows] = rule.places(P[rows])
+    return chosen
+
+
+# -- how it stands ----------------------------------------------------------------------------------------------------
+
+
+def standing(
+    record: Record, aim: Aim, threshold: Any = None, names: Iterable[str] | None = None, level: float = 0.95
+) -> Evaluation:
+    """The metric of the blend and of specialists, all unless named, on held-out rows: intervals, paired differences.
+
+    Labels are decided, for each of them, by a rule learnt without the row's fold.
+    """
+    held = record.held_out
+    others = record.crossed.library.names if names is None else names
+    predictions = {BLEND: held.blend} | {name: record.column(name) for name in others}
+    chosen = {name: decide_held_out(record, P, held, threshold, aim) for name, P in predictions.items()}
+    made = records_of(
+        predictions, held.target, record.training.labels, held.weight, fold=held.fold, groups=held.groups,
+        chosen=None if chosen[BLEND] is None else {name: c for name, c in chosen.items() if c is not None},
+    )  # fmt: skip
+    return summarise(
+        [measure(aim.name, aim.scorer, made)], made, level, None if held.groups is None else made.block.max() + 1
+    )
+
+
+def verdict(found: Evaluation, record: Record) -> str:
+    """Whether the blend is better than its best single specialist by the metric, in words."""
+    single = record.crossed.library.level(1).names
+    scores = found.scores.set_index("candidate")
+    rival = scores.loc[list(single), "score"].idxmax()
+    line = found.differences.set_index("against").loc[rival]
+    relation = {"better": "better than", "worse": "worse than"}.get(line["verdict"], "level with")
+    metric, mine, theirs = scores.loc[BLEND, "metric"], scores.loc[BLEND], scores.loc[rival, "score"]
+    return (
+        f"the blend is {relation} its best single specialist, {rival}: {metric} {mine['score']:.4g} "
+        f"({found.level:.0%} interval {mine['low']:.4g} to {mine['high']:.4g}) against {theirs:.4g}, "
+        f"standard error of the difference {line['std_error']:.2g}"
+    )

@@ -1,0 +1,136 @@
+"""A metric that is aimed at: weights that serve it, scores and verdicts that speak of it, on any labels and weights."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_diabetes, make_classification
+from sklearn.metrics import f1_score, make_scorer, mean_absolute_error, mean_pinball_loss, roc_auc_score
+
+from softlearning import SoftClassifier, SoftRegressor, evaluate, load
+from softlearning.evaluation.aims import GreedyFor, aim_of, records_of, score
+
+SMALL = ["logistic", "naive_bayes", "decision_tree"]
+NUMBERS = ["ridge", "decision_tree", "knn_5"]
+
+
+@pytest.fixture(scope="module")
+def rare():
+    """A table of two classes in words, the second with a share of 12 %."""
+    X, y = make_classification(600, 6, n_informative=3, weights=[0.88], flip_y=0.05, class_sep=0.7, random_state=3)
+    return X, np.where(y == 1, "sick", "healthy")
+
+
+@pytest.fixture(scope="module")
+def diabetes():
+    return load_diabetes(return_X_y=True)
+
+
+@pytest.fixture(scope="module")
+def by_f1(rare):
+    return SoftClassifier(SMALL, metric="f1", cv=3).fit(*rare)
+
+
+@pytest.fixture(scope="module")
+def by_mae(diabetes):
+    return SoftRegressor(NUMBERS, metric="mae", cv=3).fit(*diabetes)
+
+
+def test_a_metric_with_its_own_loss_is_minimised_exactly(by_mae, diabetes):
+    assert by_mae.record_.loss == "absolute"
+    assert "neg_mean_absolute_error itself" in by_mae.aim_
+    squared = SoftRegressor(NUMBERS, cv=3).fit(*diabetes)
+    P, y = by_mae.oof_[:, :, 0], diabetes[1]
+    assert by_mae.certificate_["gap"] <= 1e-8 * by_mae.certificate_["objective"]
+    assert np.abs(y - P @ by_mae.weights_).mean() <= np.abs(y - P @ squared.weights_).mean() + 1e-9
+
+
+def test_score_leaderboard_and_verdict_speak_of_the_metric(by_mae, diabetes):
+    X, y = diabetes
+    assert by_mae.score(X, y) == pytest.approx(-mean_absolute_error(y, by_mae.predict(X)))
+    board = by_mae.leaderboard_.set_index("specialist")
+    ridge = -np.abs(y - by_mae.oof_[:, list(by_mae.weights_.index).index("ridge"), 0]).mean()
+    assert board.loc["ridge", "cv_score"] == pytest.approx(ridge)
+    assert (board["cv_low"] < board["cv_score"]).all()
+    assert (board["cv_score"] < board["cv_high"]).all()
+    assert "neg_mean_absolute_error" in by_mae.verdict_
+    held = by_mae.cv_score_
+    assert held["score"] == pytest.approx(-by_mae.cv_risk_)
+    assert held["low"] < held["score"] < held["high"]
+
+
+def test_without_a_metric_nothing_changes(rare):
+    model = SoftClassifier(SMALL, cv=3).fit(*rare)
+    assert "cv_low" not in model.leaderboard_
+    assert model.decision_ is None
+    assert model.score(*rare) == np.mean(model.predict(rare[0]) == rare[1])
+    assert model.cv_score_["metric"] == "accuracy"
+
+
+def test_for_f1_weights_and_threshold_are_the_best_held_out(by_f1, rare):
+    assert "greedy for f1" in by_f1.aim_
+    assert "not convex" in by_f1.aim_
+    plain = SoftClassifier(SMALL, cv=3).fit(*rare)
+    unaimed = f1_score(rare[1], plain.classes_[plain.record_.held_out.blend.argmax(axis=1)], pos_label="sick")
+    assert by_f1.cv_score_["score"] > unaimed
+    assert by_f1.score(*rare) == pytest.approx(f1_score(rare[1], by_f1.predict(rare[0]), pos_label="sick"))
+
+
+def test_greedy_selection_is_no_worse_than_the_best_alone(rare):
+    rng = np.random.default_rng(0)
+    Y = np.eye(2)[(rare[1] == "sick").astype(int)]
+    noisy = np.clip(Y[:, None, 1] * 0.3 + rng.random((len(Y), 4)), 0, 1.3) / 1.3
+    P = np.stack([1 - noisy, noisy], axis=2)
+    weights = GreedyFor("roc_auc")(P, Y, None)
+    alone = max(roc_auc_score(Y[:, 1], noisy[:, k]) for k in range(4))
+    assert weights.sum() == pytest.approx(1)
+    assert roc_auc_score(Y[:, 1], noisy @ weights) > alone
+
+
+def test_a_pinball_metric_and_a_scorer_are_aims_too(diabetes):
+    X, y = diabetes
+    high = SoftRegressor(["ridge", "dummy"], metric="pinball:0.9", cv=3).fit(X, y)
+    assert high.record_.loss == "pinball:0.9"
+    assert high.score(X, y) == pytest.approx(-mean_pinball_loss(y, high.predict(X), alpha=0.9))
+    scorer = make_scorer(f1_score, pos_label="b")
+    labels = np.where(y > 150, "b", "a")
+    model = SoftClassifier(["naive_bayes"], metric=scorer, cv=2).fit(X, labels)
+    assert model.leaderboard_["cv_score"].notna().all()
+    assert "f1_score" in model.verdict_
+
+
+def test_weights_and_groups_count(diabetes):
+    X, y = diabetes
+    weight, groups = np.where(y > 200, 5.0, 1.0), np.arange(len(y)) // 4
+    model = SoftRegressor(NUMBERS, metric="mae", cv=3).fit(X, y, sample_weight=weight, groups=groups)
+    held = model.record_.held_out
+    expected = np.average(np.abs(held.target - held.blend)[:, 0], weights=weight)
+    assert model.cv_score_["score"] == pytest.approx(-expected)
+
+
+@pytest.mark.parametrize(("metric", "words"), [("acuracy", "accuracy"), ("roc_auc", "roc_auc"), ("r2", "r2")])
+def test_a_metric_that_cannot_be_is_refused_before_any_fit(metric, words):
+    X, y = np.random.default_rng(0).normal(size=(30, 2)), np.arange(30) % 3
+    if metric == "r2":
+        y = np.array(["a", "b", "c"])[y]
+    with pytest.raises(ValueError, match=words):
+        SoftClassifier(["dummy"], metric=metric).fit(X, y)
+
+
+def test_evaluate_begins_with_the_aim(rare):
+    found = evaluate(SoftClassifier(["logistic", "dummy"], metric="balanced_accuracy", cv=2), *rare, cv=2)
+    assert found.scores["metric"].iloc[0] == "balanced_accuracy"
+    assert "accuracy" in set(found.scores["metric"])
+
+
+def test_an_aimed_model_is_saved_and_loaded(by_f1, rare, tmp_path):
+    by_f1.save(tmp_path / "model")
+    again = load(tmp_path / "model")
+    np.testing.assert_array_equal(again.predict(rare[0]), by_f1.predict(rare[0]))
+    assert again.cv_score_["score"] == pytest.approx(by_f1.cv_score_["score"])
+    assert again.aim_ == by_f1.aim_
+
+
+def test_a_metric_scores_a_record_as_scikit_learn_does():
+    rng = np.random.default_rng(1)
+    Y, p = np.eye(2)[rng.integers(0, 2, 50)], rng.random(50)
+    made = records_of({"": np.column_stack([1 - p, p])}, Y, np.array(["a", "b"]), None)
+    assert score(aim_of("auc", "classification"), made, "") == pytest.approx(roc_auc_score(Y[:, 1], p))
