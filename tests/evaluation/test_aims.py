@@ -1,12 +1,17 @@
 """A metric that is aimed at: weights that serve it, scores and verdicts that speak of it, on any labels and weights."""
 
 import numpy as np
+import pandas as pd
 import pytest
+from click.testing import CliRunner
 from sklearn.datasets import load_diabetes, make_classification
 from sklearn.metrics import f1_score, make_scorer, mean_absolute_error, mean_pinball_loss, roc_auc_score
 
 from softlearning import SoftClassifier, SoftRegressor, evaluate, load
+from softlearning.cli import main
+from softlearning.evaluation import scoring
 from softlearning.evaluation.aims import GreedyFor, aim_of, records_of, score
+from softlearning.method import decisions
 
 SMALL = ["logistic", "naive_bayes", "decision_tree"]
 NUMBERS = ["ridge", "decision_tree", "knn_5"]
@@ -53,7 +58,8 @@ def test_score_leaderboard_and_verdict_speak_of_the_metric(by_mae, diabetes):
     assert (board["cv_score"] < board["cv_high"]).all()
     assert "neg_mean_absolute_error" in by_mae.verdict_
     held = by_mae.cv_score_
-    assert held["score"] == pytest.approx(-by_mae.cv_risk_)
+    rows = by_mae.record_.held_out
+    assert held["score"] == pytest.approx(-np.abs(rows.target - rows.blend).mean())
     assert held["low"] < held["score"] < held["high"]
 
 
@@ -85,7 +91,9 @@ def test_greedy_selection_is_no_worse_than_the_best_alone(rare):
     assert roc_auc_score(Y[:, 1], noisy @ weights) > alone
 
 
-def test_a_pinball_metric_and_a_scorer_are_aims_too(diabetes):
+def test_a_pinball_metric_and_a_scorer_are_aims_too(diabetes, monkeypatch):
+    monkeypatch.setattr(scoring, "BLOCKS", 5)
+    monkeypatch.setattr(decisions, "CUTS", 10)
     X, y = diabetes
     high = SoftRegressor(["ridge", "dummy"], metric="pinball:0.9", cv=3).fit(X, y)
     assert high.record_.loss == "pinball:0.9"
@@ -134,3 +142,17 @@ def test_a_metric_scores_a_record_as_scikit_learn_does():
     Y, p = np.eye(2)[rng.integers(0, 2, 50)], rng.random(50)
     made = records_of({"": np.column_stack([1 - p, p])}, Y, np.array(["a", "b"]), None)
     assert score(aim_of("auc", "classification"), made, "") == pytest.approx(roc_auc_score(Y[:, 1], p))
+
+
+def test_the_command_aims_and_its_page_says_so(rare, tmp_path):
+    table = pd.DataFrame(rare[0], columns=list("abcdef")).assign(state=rare[1])
+    table.to_csv(tmp_path / "rows.csv", index=False)
+    words = ["fit", tmp_path / "rows.csv", "--target", "state", "--out", tmp_path / "m", "--library", "naive_bayes"]
+    aimed = ["--metric", "f1", "--cv", "2", "--jobs", "1", "--report", tmp_path / "page.html"]
+    done = CliRunner().invoke(main, [str(word) for word in (*words, *aimed)])
+    assert done.exit_code == 0, done.output
+    assert "cv f1" in done.output
+    assert "The second class is answered from a probability of" in " ".join(done.output.split())
+    assert "F1 is not convex" in (tmp_path / "page.html").read_text(encoding="utf-8")
+    scored = CliRunner().invoke(main, ["evaluate", str(tmp_path / "m"), str(tmp_path / "rows.csv")])
+    assert f"{load(tmp_path / 'm').score(*rare):.4f}" in scored.output

@@ -52,6 +52,8 @@ class FitCommand(click.Command):
               help="Rows to score at the end; the page then tells which columns matter.")  # fmt: skip
 @click.option("--library", default="default", metavar="NAME", show_default=True,
               help="default, best, fast, paper, or names of specialists with commas.")  # fmt: skip
+@click.option("--metric", metavar="NAME", help="What to be good at: roc_auc, f1, mae, pinball:0.9, ..")
+@click.option("--threshold", metavar="auto|NUMBER", help="How probabilities of two classes become labels.")
 @click.option("--time-limit", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS",
               help="For the whole fit.")  # fmt: skip
 @click.option("--memory-limit", metavar="BYTES", help="For the specialists, such as 2G or 500M.")
@@ -71,14 +73,15 @@ class FitCommand(click.Command):
 @click.option("--allow-useless", is_flag=True, help=f"Do not end with exit code {USELESS} where nothing was learnt.")
 @KEY_FILE
 @click.pass_context
-def fit(context, table, target, out, page, test, library, time_limit, memory_limit, jobs, task, types, drop, group,
-        weight, time, cv, checkpoint, seed, allow_useless):  # fmt: skip
+def fit(context, table, target, out, page, test, library, metric, threshold, time_limit, memory_limit, jobs, task,
+        types, drop, group, weight, time, cv, checkpoint, seed, allow_useless):  # fmt: skip
     """Learn from TABLE and save the model."""
     from softlearning.report import console
 
     given = dict(pair(text, "COLUMN=TYPE, such as zip=category", "--type") for text in types)
     settings = {
         "library": _library(library),
+        "metric": metric,
         "time_limit": time_limit,
         "memory_limit": None if memory_limit is None else amount(memory_limit),
         "column_types": given,
@@ -97,6 +100,8 @@ def fit(context, table, target, out, page, test, library, time_limit, memory_lim
         for name in given:
             column_of(X, name, "--type")
         task, reason = _task(y, task)
+        if threshold is not None and task == "classification":
+            settings["threshold"] = threshold if threshold == "auto" else float(threshold)
         _print_understood(X, given, f"Target `{target}`: {task}{reason}")
         settings["n_jobs"] = _jobs(settings["library"], task, X, y) if jobs is None else jobs
         model = _fitted(task, settings, X, _labels(y, task), row_weight, groups)

@@ -181,6 +181,12 @@ class SoftClassifier(ClassifierMixin, SoftLearning):
         rule = getattr(self, "decision_", None)
         return self.classes_[P.argmax(axis=1) if rule is None else rule.places(P)]
 
+    @property
+    def threshold_(self) -> float | None:
+        """Of two classes, the probability of the second from which it is answered; None is the most probable class."""
+        rule = getattr(self, "decision_", None)
+        return None if rule is None else rule.threshold
+
     def _threshold(self):
         return self.threshold
 

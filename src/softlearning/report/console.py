@@ -21,8 +21,10 @@ METRICS = {
 
 def model(summary: dict[str, Any]) -> list[str]:
     """Leaderboard, failures, gains and uncertainty, a blank line between them."""
-    board = leaderboard(summary["leaderboard"], summary["answer"]["score_name"])
-    parts = [board, failed(summary), answer(summary), uncertainty(summary)]
+    aimed = summary.get("aim")
+    board = leaderboard(summary["leaderboard"], (aimed and aimed["metric"]) or summary["answer"]["score_name"])
+    said = wrap(printable(words.aim(summary)), WIDTH) if aimed else []
+    parts = [board, failed(summary), answer(summary), said, uncertainty(summary)]
     return "\n\n".join("\n".join(part) for part in parts if part).splitlines()
 
 

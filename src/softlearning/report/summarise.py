@@ -16,7 +16,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from softlearning.data.schema import summary as table_summary
 from softlearning.data.versions import versions
-from softlearning.evaluation import score_rows
 from softlearning.execution.threads import one_thread
 from softlearning.library import dummy_row
 from softlearning.method.crossfit import read_by
@@ -78,7 +77,8 @@ def of_held_out_rows(model, record: Record) -> dict[str, Any]:
         "kind": type(model).__name__,
         "target": record.training.target_name,
         "classes": classes,
-        "answer": answer(record, getattr(model, "metric", None)),
+        "answer": {**answer(record), "metric": asked_for(model)},
+        "aim": aim(model),
         "comparisons": comparisons(record),
         "families": [{"family": str(f), "weight": float(w)} for f, w in model.family_weights_.items() if w > 0],
         "leaderboard": leaderboard_lines(model),
@@ -126,11 +126,8 @@ def tensor(record: Record) -> np.ndarray:
 # -- the answer -------------------------------------------------------------------------------------------------------
 
 
-def answer(record: Record, metric: Any = None) -> dict[str, Any]:
-    """How good the blend is on rows it has not seen, with a 95 % interval; regression also in the target's unit.
-
-    metric : what was asked for, by scikit-learn's name; it is then the first thing said.
-    """
+def answer(record: Record) -> dict[str, Any]:
+    """How good the blend is on rows it has not seen, with a 95 % interval; regression also in the target's unit."""
     held, schema = record.held_out, record.training.schema
     if record.task == "classification":
         score, rmse = curves.share(1 - curves.row_errors(held), held.weight, held.groups), None
@@ -140,7 +137,6 @@ def answer(record: Record, metric: Any = None) -> dict[str, Any]:
         "score_name": SCORE_NAMES[record.task],
         **score,
         "rmse": rmse,
-        "metric": asked_for(held, metric) if isinstance(metric, str) else None,
         "loss_name": LOSS_NAMES.get((record.task, record.loss), f"{record.loss} loss"),
         "loss": record.comparison.risk,
         "rows": schema.rows,
@@ -151,15 +147,29 @@ def answer(record: Record, metric: Any = None) -> dict[str, Any]:
     }
 
 
-def asked_for(held, metric: str) -> dict[str, Any]:
-    """A metric of scikit-learn on the held-out rows, with its interval; a loss as a loss."""
-    C = held.target.shape[1]
-    y, classes = (held.target.argmax(axis=1), np.arange(C)) if C > 1 else (held.target[:, 0], None)
-    given = {"groups": held.groups, "sample_weight": held.weight, "classes": classes}
-    line = score_rows(y, {"blend": held.blend}, [metric], **given).scores.iloc[0]
+def asked_for(model) -> dict[str, Any] | None:
+    """The metric that was asked for on the held-out rows, with its interval; a loss as a loss."""
+    if model.metric is None:
+        return None
+    line = model.cv_score_
+    metric = str(line["metric"])
     sign, name = (-1, metric.removeprefix("neg_")) if metric.startswith("neg_") else (1, metric)
-    low, high = sorted((sign * float(line.low), sign * float(line.high)))
-    return {"name": name.replace("_", " "), "value": sign * float(line.score), "low": low, "high": high}
+    low, high = sorted((sign * float(line["low"]), sign * float(line["high"])))
+    return {"name": name.replace("_", " "), "value": sign * float(line["score"]), "low": low, "high": high}
+
+
+def aim(model) -> dict[str, Any] | None:
+    """Where weights and labels come from, where the user aims at something."""
+    decision = getattr(model, "decision_", None)
+    if model.metric is None and decision is None:
+        return None
+    return {
+        "metric": None if model.metric is None else str(model.cv_score_["metric"]),
+        "verdict": model.verdict_,
+        "weights": getattr(model, "aim_", ""),
+        "threshold": None if decision is None else decision.threshold,
+        "decision": "" if decision is None else decision.words,
+    }
 
 
 def comparisons(record: Record) -> dict[str, dict[str, Any]]:

@@ -328,3 +328,14 @@ def table(summary: Summary) -> str:
     missing = f"{t['missing']:,} values are missing" if t["missing"] else "no value is missing"
     dropped = f"; {len(t['dropped'])} of the columns were dropped" if t["dropped"] else ""
     return f"{t['rows']:,} rows and {t['columns']:,} columns, {missing}{dropped}."
+
+
+def aim(summary: Summary) -> str:
+    """How the blend compares by the metric that was asked for, and how it came to its weights and labels."""
+    a = summary["aim"]
+    parts = [a["verdict"], a["weights"]] if a["weights"] else []
+    if a["threshold"] is not None:
+        parts.append(f"the second class is answered from a probability of {a['threshold']:.3g} on, {a['decision']}")
+    elif a["decision"]:
+        parts.append(f"labels are those of {a['decision']}")
+    return " ".join(f"{part[:1].upper()}{part[1:]}." for part in parts)
