@@ -11,7 +11,7 @@ $(MADE): pyproject.toml benchmarks/pyproject.toml
 	$(PYTHON) -c 'import sys; assert sys.version_info >= (3, 11), "Python 3.11 or newer is needed: make PYTHON=python3.12"'
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
-	$(BIN)/python -m pip install --quiet --editable ".[arrow,polars,excel,serve]" --editable "benchmarks[attack]" --group dev
+	$(BIN)/python -m pip install --quiet --editable ".[arrow,polars,excel,serve,dask]" --editable "benchmarks[attack]" --group dev
 	touch $(MADE)
 
 demo: $(MADE)

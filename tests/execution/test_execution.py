@@ -7,29 +7,33 @@ import joblib
 import pytest
 
 from softlearning import execution
-from softlearning.execution import Engine, Here, Outcome, Processes, Task, cores, elsewhere, open_engine, run
+from softlearning.execution import Engine, Here, Outcome, Processes, Task, cores, engines, open_engine, pool, run
 from tests.execution.calls import grown, nap, refuse, who
 
 
 def test_small_work_stays_in_this_process_and_long_work_is_handed_over(monkeypatch):
     outcomes = run([Task("a", i, who, ()) for i in range(3)], n_jobs=2)
-    if not execution.pool.started():
+    if not pool.started():
         assert {o.value["pid"] for o in outcomes} == {float(os.getpid())}
-    monkeypatch.setattr(execution, "HANDOVER", 0.0)
-    execution.pool.server()
-    while not execution.pool.warm():
+    monkeypatch.setattr(engines, "HANDOVER", 0.0)
+    pool.server()
+    while not pool.warm():
         time.sleep(0.05)
     assert os.getpid() not in {o.value["pid"] for o in run([Task("a", i, who, ()) for i in range(3)], n_jobs=2)}
 
 
 def test_the_least_that_serves():
     assert isinstance(open_engine(), Here)
-    assert isinstance(open_engine(2), Processes)
-    assert isinstance(open_engine(1, isolate=True), Processes)
-    assert open_engine(3).workers == 3
+    assert isinstance(open_engine(n_jobs=2), Processes)
+    assert isinstance(open_engine(n_jobs=1, isolate=True), Processes)
+    assert open_engine(n_jobs=3).capacity() == 3
     with joblib.parallel_config("threading"):
-        assert isinstance(open_engine(2), execution.Joblib)
-    assert [elsewhere(1, False), elsewhere(2, False), elsewhere(1, True)] == [False, True, True]
+        assert isinstance(open_engine(n_jobs=2), execution.Joblib)
+
+
+def test_data_lie_in_files_where_other_processes_of_this_machine_read_them():
+    engines = [open_engine(), open_engine(files=True), open_engine(n_jobs=2), open_engine("loky")]
+    assert [engine.scratch.shared for engine in engines] == [False, True, True, True]
 
 
 class Backwards(Engine):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from softlearning.execution.plan import Plan, order
+from softlearning.execution.plan import PORTION, Plan, order
 
 
 def plan(workers=1, refits=1, folds=3, **costs):
@@ -106,3 +106,19 @@ def test_by_simulation_what_is_begun_ends_in_time(rng):
         assert clock + sum(true[name] for name in complete) <= limit * (1 + 1e-9) or len(complete) == 0
         if limit > 20 * sum(true.values()):
             assert sorted(complete) == sorted(names)
+
+
+def test_a_specialist_takes_its_portion_of_the_time_while_others_wait_and_all_of_it_at_the_end():
+    p = plan(refits=0, folds=2, large=100.0, small=1.0)
+    assert p.share("large", remaining=80) == pytest.approx(PORTION * 80 / 2 / 100)
+    assert p.seconds("large") == pytest.approx(10)
+    p.begun = {"large"}
+    assert p.share("large", remaining=8) == pytest.approx(0.1)  # the same in all folds
+    assert p.share("small", remaining=80) == 1.0
+
+
+def test_what_others_took_corrects_the_portion():
+    p = plan(refits=0, folds=1, a=1.0, large=100.0)
+    p.begun = {"a"}
+    p.note("a", 2.0)
+    assert p.share("large", remaining=100) == pytest.approx(1 / 1.5 / 2, rel=0.01)  # twice as slow, and a margin

@@ -117,3 +117,15 @@ def test_who_watches_may_stop_the_rest():
     scheduler = Scheduler(tasks("a", "b"), watch=lambda e: e.kind == "finished")
     assert names(scheduler) == ["a"]
     assert (scheduler.answers()[1].kind, scheduler.answers()[1].error) == ("cancelled", "the fit was asked to stop")
+
+
+def test_where_time_is_short_a_task_that_can_be_smaller_is():
+    tasks = [Task("large", fold, grown, (1.0,), cost=1000.0, shrink=lambda share: (share,)) for fold in range(2)]
+    tasks += [Task("small", 0, grown, (1.0,), cost=0.1)]
+    scheduler = Scheduler(tasks, Limits(deadline=time.monotonic() + 100))
+    taken = {}
+    while (job := scheduler.take()) is not None:
+        taken[job.task.specialist, job.task.fold] = job.task.args[0]
+    assert taken["small", 0] == 1.0
+    assert taken["large", 0] == taken["large", 1] < 0.1
+    assert scheduler.tasks[0].args == (taken["large", 0],)  # what a checkpoint knows it by

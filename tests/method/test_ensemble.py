@@ -7,7 +7,8 @@ from sklearn.datasets import load_diabetes
 
 from softlearning import SoftClassifier, SoftRegressor, evaluate
 from softlearning.library import every_row
-from softlearning.method.ensemble import needed, predict_members
+from softlearning.method import ensemble as ensemble_module
+from softlearning.method.ensemble import FEWEST, chunks, needed, predict_members
 
 
 @pytest.fixture(scope="module")
@@ -77,3 +78,33 @@ def test_a_class_weight_moves_the_probabilities(rng):
     heavy = SoftClassifier(["logistic"], class_weight={"rare": 5, "common": 1}).fit(X, y)
     rare = list(plain.classes_).index("rare")
     assert heavy.predict_proba(X)[:, rare].mean() > plain.predict_proba(X)[:, rare].mean() + 0.1
+
+
+@pytest.mark.parametrize(("rows", "columns"), [(1, 3), (16_383, 3), (16_384, 10**6), (100_000, 30), (49_153, 2**20)])
+def test_chunks_are_all_rows_in_order_and_none_is_small(rows, columns):
+    parts = chunks(rows, columns)
+    assert np.concatenate([np.arange(rows)[part] for part in parts]).tolist() == list(range(rows))
+    sizes = [part.stop - part.start for part in parts]
+    assert min(sizes) >= min(rows, FEWEST)
+    assert max(sizes) < 2 * max(FEWEST, ensemble_module.CHUNK // columns)
+
+
+@pytest.mark.parametrize(
+    ("kind", "names"),
+    [
+        (SoftClassifier, ["qda", "logistic", "spline_logistic", "decision_tree"]),
+        (SoftRegressor, ["ridge_cv", "spline_ridge"]),
+        pytest.param(SoftClassifier, ["lightgbm", "catboost_short", "network", "log_pool"], marks=pytest.mark.slow),
+        pytest.param(SoftRegressor, ["lightgbm", "wide_trees", "network", "signed_stack"], marks=pytest.mark.slow),
+    ],
+)
+def test_predicting_in_chunks_changes_no_bit(kind, names, rng, monkeypatch):
+    X = rng.normal(size=(50_000, 24))
+    y = X[:, 0] + X[:, 1] ** 2 + rng.normal(size=len(X))
+    y = np.digitize(y, [0, 1]) if kind is SoftClassifier else y
+    model = kind(names, rule="uniform", cv=2).fit(X[:400], y[:400])
+    assert len(chunks(*X.shape)) == 1
+    whole = model.specialist_predictions(X)
+    monkeypatch.setattr(ensemble_module, "CHUNK", 1)
+    assert len(chunks(*X.shape)) == 3
+    np.testing.assert_array_equal(model.specialist_predictions(X), whole)

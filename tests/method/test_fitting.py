@@ -1,5 +1,8 @@
 """What a worker runs: checked predictions, seeds from names, labels in the user's words."""
 
+from dataclasses import replace
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -9,9 +12,11 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from softlearning.library import resolve
+from softlearning import SoftRegressor
+from softlearning.library import every_row, resolve
 from softlearning.method.fitting import (
     coded,
+    part_of,
     predict_tensor,
     probabilities,
     ready,
@@ -99,3 +104,35 @@ def test_a_stacker_reads_logarithms_of_probabilities_and_plain_numbers():
 
 def test_rounding_is_forgiven_and_rows_sum_to_one():
     assert_array_equal(probabilities(np.array([[0.2501, 0.75]]), np.array([0, 1]), 1, 2).sum(axis=1), [1])
+
+
+# ------------------------------------------------------------------------------------------------- growing tables
+
+
+def test_a_part_of_the_rows_shares_the_classes_evenly_and_keeps_the_rare(rng):
+    y = np.repeat([0, 1, 2], [9_000, 990, 10])
+    part = part_of(y, 1_000, 3, seed=0)
+    assert np.bincount(y[part]).tolist() == [900, 99, 2]
+    assert (np.diff(part) > 0).all()
+    np.testing.assert_array_equal(part, part_of(y, 1_000, 3, seed=0))
+    assert len(set(part_of(y, 1_000, 3, seed=1)) & set(part)) < 500
+    assert len(part_of(rng.normal(size=50), 20, 1, seed=0)) == 20
+
+
+def test_a_specialist_that_grows_too_fast_learns_from_a_stated_part(rng):
+    X = rng.normal(size=(1_800, 3))
+    row = replace(every_row("regression")["knn_5"].specialists[0], sample_rows=1_000)
+    model = SoftRegressor([row, "ridge"], cv=3, refit=True).fit(X, X[:, 0])
+    board = model.leaderboard_.set_index("specialist")
+    assert "learnt from 1,000 rows of a fold" in board.loc["knn_5", "note"]
+    assert "learnt from" not in board.loc["ridge", "note"]
+    models = {name: m[0].model for name, m in model.record_.ensemble.members.items()}
+    assert models.get("knn_5", SimpleNamespace(n_samples_fit_=1_000)).n_samples_fit_ == 1_000
+
+
+def test_where_the_part_would_be_too_small_it_is_skipped_and_says_so(rng):
+    X = rng.normal(size=(1_200, 3))
+    row = replace(every_row("regression")["knn_5"].specialists[0], sample_cells=300)
+    model = SoftRegressor([row, "ridge"], cv=3).fit(X, X[:, 0])
+    status = model.leaderboard_.set_index("specialist").loc["knn_5", "status"]
+    assert status == "skipped: of 3 columns and 1 classes it could learn from 100 rows only"

@@ -66,6 +66,9 @@ class SoftClassifier(ClassifierMixin, SoftLearning):
         What the specialists under way may hold together: bytes, as 2e9, or a text, as "2 GB".
     checkpoint : path, default=None
         Folder in which finished work is stored, so that the same call resumes after a crash.
+    engine : None, str or Dask Client, default=None
+        Where the fit runs: None is this machine, or the joblib backend of `joblib.parallel_config`; else a Dask
+        `Client`, "ray" (after ``ray.init``) or the name of a joblib backend. The numbers are the same, bit for bit.
     n_jobs : int, default=None
         Cores to use, in fit and in predict; -1 for all.
     progress : bool, default=False
@@ -134,6 +137,7 @@ class SoftClassifier(ClassifierMixin, SoftLearning):
         time_limit=None,
         memory_limit=None,
         checkpoint=None,
+        engine=None,
         n_jobs=None,
         progress=False,
         random_state=42,
@@ -151,6 +155,7 @@ class SoftClassifier(ClassifierMixin, SoftLearning):
         self.time_limit = time_limit
         self.memory_limit = memory_limit
         self.checkpoint = checkpoint
+        self.engine = engine
         self.n_jobs = n_jobs
         self.progress = progress
         self.random_state = random_state

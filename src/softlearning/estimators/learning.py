@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import time
 import warnings
 from dataclasses import replace
@@ -89,6 +90,7 @@ class Learning(CallbackSupportMixin, BaseEstimator):
     def _learn(self, library: Library, training: Training, splits, resources, known=None, ensemble=None):
         """Phases 1 to 3 of Algorithm S8; `known` and `ensemble` are what an earlier fit on the same rows has."""
         calibrate, keep = self._calibrates(), self.refit is not True or self.time_limit is not None
+        resources = replace(resources, refits=0 if self._averages(training.rows) else 1)
         with workplace(training, library, resources) as table:
             crossed = cross_fit(library, table, splits, resources, calibrate=calibrate, keep=keep, known=known)
             while True:
@@ -119,11 +121,15 @@ class Learning(CallbackSupportMixin, BaseEstimator):
         """The specialists with weight, as they were in the folds or fitted on all rows; and what failed."""
         chosen = [name for name, w in zip(crossed.library.names, solution.weights) if w > 0]
         ensemble = assemble(chosen, crossed, table, known)
-        averaging = self.refit is False or (self.refit == "auto" and table.training.rows > ENOUGH_ROWS)
-        ensemble, failures = (average_folds if averaging else refit)(ensemble, crossed, table, resources)
+        complete = average_folds if self._averages(table.training.rows) else refit
+        ensemble, failures = complete(ensemble, crossed, table, resources)
         if failures and crossed.models:  # kept for this: what cannot be fitted again stands in by its folds' models
             ensemble, failures = with_fold_models(ensemble, crossed, table), ()
         return ensemble, failures
+
+    def _averages(self, rows: int) -> bool:
+        """Whether the models of the folds predict, and nothing is fitted on all rows."""
+        return self.refit is False or (self.refit == "auto" and rows > ENOUGH_ROWS)
 
     def _keep(self, record: Record):
         """The learned attributes, all derived from one record."""
@@ -201,9 +207,17 @@ class Learning(CallbackSupportMixin, BaseEstimator):
     def _threshold(self):
         return None
 
+    def __sklearn_clone__(self):
+        """An engine is a connection, which cannot be copied: clones share it."""
+        bare = copy.copy(self)
+        bare.engine = None
+        twin = super(Learning, bare).__sklearn_clone__()
+        twin.engine = self.engine
+        return twin
+
     def _resources(self, start: float) -> Resources:
         deadline = None if self.time_limit is None else start + self.time_limit
-        return Resources(self.n_jobs, deadline, parse_bytes(self.memory_limit), self._store())
+        return Resources(self.n_jobs, deadline, parse_bytes(self.memory_limit), self._store(), self.engine)
 
     def _store(self) -> Store | None:
         if self.checkpoint is None:

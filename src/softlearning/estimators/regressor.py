@@ -48,6 +48,7 @@ class SoftRegressor(RegressorMixin, SoftLearning):
         time_limit=None,
         memory_limit=None,
         checkpoint=None,
+        engine=None,
         n_jobs=None,
         progress=False,
         random_state=42,
@@ -62,6 +63,7 @@ class SoftRegressor(RegressorMixin, SoftLearning):
         self.time_limit = time_limit
         self.memory_limit = memory_limit
         self.checkpoint = checkpoint
+        self.engine = engine
         self.n_jobs = n_jobs
         self.progress = progress
         self.random_state = random_state

@@ -1,34 +1,33 @@
 """Run a flat list of tasks; what goes wrong is a value with a kind and a reason.
 
-A task is (specialist, fold), a top-level function on plain data. `run` has the list carried by one of three engines:
+A task is (specialist, fold), a top-level function on plain data. `run` has the list carried by an engine, which
+`open_engine` chooses once per fit:
 
     Here         in this process, one after another: nothing asks for more
     Processes    each task in a process that may die, hang or overeat alone
-    Joblib       the backend that the caller chose with `joblib.parallel_config`
+    Joblib       a joblib backend, by name or chosen with `joblib.parallel_config`
+    Dask, Ray    a cluster
 
-Each task runs on one thread, so n_jobs is the number of busy cores. Behind it: `scheduler` (which task next), `plan`
-(what the time allows), `pool` and `worker` (the processes), `shared` (data that many tasks read), `checkpoint`.
+Each task runs on one thread, so n_jobs is the number of busy cores. Behind it: `scheduler` (which task next, what the
+time allows), `pool` and `worker` (the processes), `shared` (data that many tasks read), `checkpoint`.
 """
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from joblib import cpu_count
-from joblib.parallel import ThreadingBackend, get_active_backend
+from joblib.parallel import BACKENDS, ThreadingBackend, get_active_backend
 
-from softlearning.execution import pool, worker
+from softlearning.execution import worker
 from softlearning.execution.engines import Engine, Here, Joblib, Processes, attempt
 from softlearning.execution.scheduler import Scheduler
 from softlearning.execution.shared import Scratch, Shared
 from softlearning.execution.tasks import FAILED, Event, Failure, Limits, Outcome, Task, parse_bytes
 
 __all__ = ["FAILED", "Engine", "Event", "Failure", "Here", "Joblib", "Outcome", "Processes", "Scratch", "Shared"]
-__all__ += ["Task", "attempt", "cores", "elsewhere", "open_engine", "parse_bytes", "run"]
-
-HANDOVER = 1.0  # seconds of work in this process before the processes that were asked for are started
+__all__ += ["Task", "attempt", "cores", "open_engine", "parse_bytes", "run"]
 
 
 def run(
@@ -56,65 +55,57 @@ def run(
     watch : hears of every event.
     """
     limits = Limits(parse_bytes(memory_limit), deadline)
-    isolate = isolate or limits != Limits()
     scheduler = Scheduler(tasks, limits, store, watch, refits, reserve)
     if engine is not None:
         carry(scheduler, engine)
     else:
-        if not isolate and engine_name(n_jobs, isolate) == "processes":
-            with Here(store) as first:
-                carry(scheduler, first, until=begun_to_pay())
-        if scheduler.waiting:
-            with open_engine(n_jobs, isolate, store) as chosen:
-                carry(scheduler, chosen)
+        with open_engine(n_jobs=n_jobs, isolate=isolate or limits != Limits(), store=store) as chosen:
+            carry(scheduler, chosen)
     return scheduler.answers()
 
 
-def carry(scheduler: Scheduler, engine: Engine, until: Callable[[], bool] = lambda: False) -> None:
+def carry(scheduler: Scheduler, engine: Engine) -> None:
     """Have the tasks carried. Who runs out of memory beside others is tried again with all of it, alone: so what fails
     does not depend on the number of workers."""
-    scheduler.set_workers(engine.workers)
+    scheduler.set_workers(workers := engine.capacity())
     hungry = []
-    for position, answer in engine.outcomes(lambda: None if until() else scheduler.take()):
-        if engine.workers > 1 and isinstance(answer, Failure) and answer.kind == "memory":
+    for position, answer in engine.outcomes(scheduler.take):
+        if workers > 1 and isinstance(answer, Failure) and answer.kind == "memory":
             hungry.append(position)
         else:
             scheduler.accept(position, answer)
     if hungry:
-        engine.workers = 1
+        before, engine.workers = engine.workers, 1
         scheduler.again(hungry)
         carry(scheduler, engine)
+        engine.workers = before
 
 
-def begun_to_pay() -> Callable[[], bool]:
-    """A question: is it time to hand over to processes? Starting them takes seconds, which small fits never need.
+def open_engine(
+    engine: Any = None, n_jobs: int | None = None, isolate: bool = False, store: Any = None, files: bool = False
+) -> Engine:
+    """The engine that a user means; without a choice the caller's joblib backend, or the least that serves.
 
-    After a second of work they are started, and work goes on here until they are ready.
+    engine : None, the name of a joblib backend, "ray", or a Dask `Client`.
+    isolate : each task has a process of its own, since there are limits or specialists that may crash.
+    files : hold shared data in files also where one process does all.
     """
-    end = time.monotonic() + HANDOVER
-    return lambda: pool.started() and pool.warm() if time.monotonic() < end else pool.warm()
-
-
-def open_engine(n_jobs: int | None = None, isolate: bool = False, store: Any = None) -> Engine:
-    """The caller's joblib backend, or the least that serves."""
-    name = engine_name(n_jobs, isolate)
-    if name == "joblib":
-        return Joblib(n_jobs, isolate)
-    return Processes(cores(n_jobs)) if name == "processes" else Here(store)
-
-
-def engine_name(n_jobs: int | None, isolate: bool) -> str:
-    """Which of the three engines serves."""
     if worker.inside:
-        return "here"
-    if backend_is_chosen():
-        return "joblib"
-    return "processes" if isolate or cores(n_jobs) > 1 else "here"
+        return Here(store, files)
+    if hasattr(engine, "scatter"):
+        from softlearning.execution.remote import Dask
 
+        return Dask(engine, n_jobs, isolate)
+    if engine == "ray":
+        from softlearning.execution.remote import Ray
 
-def elsewhere(n_jobs: int | None, isolate: bool) -> bool:
-    """Whether tasks run in other processes of this machine, so that data is best shared through files."""
-    return engine_name(n_jobs, isolate) == "processes"
+        return Ray(n_jobs, isolate)
+    if engine is not None and not (isinstance(engine, str) and engine in BACKENDS):
+        known = ", ".join(sorted(map(repr, BACKENDS)))
+        raise ValueError(f"engine is {engine!r}; give None, a Dask Client, 'ray' or a joblib backend ({known})")
+    if engine is not None or backend_is_chosen():
+        return Joblib(n_jobs, isolate, engine)
+    return Processes(cores(n_jobs), not isolate, store) if isolate or cores(n_jobs) > 1 else Here(store, files)
 
 
 def backend_is_chosen() -> bool:

@@ -1,5 +1,7 @@
 """Engines carry tasks: in this process, in disposable ones, or on a joblib backend of the caller's choice.
 
+Those of a cluster are in `remote`.
+
     share(data) -> handle       data that many tasks read, loaded by `handle.load()` wherever the task runs
     submit(job)                 begin a task
     next_done() -> (position, answer)     wait for one that has ended
@@ -39,7 +41,9 @@ Answer = tuple[int, Outcome | Failure]  # position of the task in the list, and 
 
 TRIES = 3  # how often a task is begun when something else ended its process
 DEATHS = 5  # a task that was under way each time that this many drivers died is not begun again
+HANDOVER = 1.0  # seconds of work in this process before the processes that were asked for are started
 LOOK = 0.1  # seconds between two looks at the memory of workers, where the system sets no cap
+ON_THIS_MACHINE = ("loky", "threading", "multiprocessing", "sequential")  # joblib's own backends
 UNCAPPED = (
     "this system sets no cap on the memory of a process: it is watched instead, ten times a second, and a specialist "
     "that grows faster than that may go beyond the memory limit for a moment"
@@ -49,12 +53,10 @@ UNCAPPED = (
 class Engine:
     """What all engines share. Used in a `with` block, at whose end nothing of it is left."""
 
-    files = False  # whether shared data is best held in files
-
-    def __init__(self, workers: int = 1):
+    def __init__(self, workers: float = 1, files: bool = False):
         self.workers = workers
         self.busy = 0
-        self.scratch = Scratch(self.files)
+        self.scratch = Scratch(files)
 
     def __enter__(self) -> Engine:
         self.scratch.__enter__()
@@ -67,6 +69,10 @@ class Engine:
     def share(self, data: Any) -> Shared:
         """A handle on data that many tasks read."""
         return self.scratch.share(data)
+
+    def capacity(self) -> int:
+        """How many tasks may be under way now."""
+        return int(self.workers)
 
     def submit(self, job: Job) -> None:
         """Begin a task."""
@@ -82,7 +88,7 @@ class Engine:
     def outcomes(self, take: Callable[[], Job | None]) -> Iterator[Answer]:
         """Carry the tasks that `take` hands out, as many at a time as there are workers."""
         while True:
-            while self.busy < self.workers and (job := take()) is not None:
+            while self.busy < self.capacity() and (job := take()) is not None:
                 self.submit(job)
                 self.busy += 1
             if not self.busy:
@@ -101,8 +107,8 @@ class Here(Engine):
     With a store, a task that was under way when an earlier driver died is given a process of its own this time.
     """
 
-    def __init__(self, store: Any = None):
-        super().__init__()
+    def __init__(self, store: Any = None, files: bool = False):
+        super().__init__(files=files)
         self.store = store
 
     def submit(self, job: Job) -> None:
@@ -111,15 +117,18 @@ class Here(Engine):
 
     def next_done(self) -> Answer:
         """Run the task."""
-        task = self.job.task
-        with contextlib.nullcontext(0) if self.store is None else self.store.attempt(task) as deaths:
-            if deaths == 0 or worker.inside:
-                answer = attempt(task)
-            elif deaths < DEATHS:
-                answer = alone(self.job)
-            else:
-                answer = task.failed("crash", f"under way each time when the last {deaths} fits died")
-        return self.job.position, answer
+        return self.job.position, here(self.job, self.store)
+
+
+def here(job: Job, store: Any = None) -> Outcome | Failure:
+    """One task in this process, unless it is what ended earlier ones."""
+    task = job.task
+    with contextlib.nullcontext(0) if store is None else store.attempt(task) as deaths:
+        if deaths == 0 or worker.inside:
+            return attempt(task)
+        if deaths < DEATHS:
+            return alone(job)
+        return task.failed("crash", f"under way each time when the last {deaths} fits died")
 
 
 def attempt(task: Task) -> Outcome | Failure:
@@ -132,15 +141,24 @@ def attempt(task: Task) -> Outcome | Failure:
 
 
 class Processes(Engine):
-    """Each task in a process that may be lost."""
+    """Each task in a process that may be lost.
 
-    files = True
+    Where nothing asks for that (`patient`), tasks run in this process as long as starting others would not pay.
+    """
 
-    def __init__(self, workers: int = 1):
-        super().__init__(workers)
+    def __init__(self, workers: int = 1, patient: bool = False, store: Any = None):
+        super().__init__(workers, files=True)
+        self.patient, self.store = patient, store
         self.calls: dict[pool.Worker, tuple[Job, int]] = {}  # what each works on, and how often that was begun
         self.idle: list[pool.Worker] = []
         self.answers: deque[Answer] = deque()  # of tasks that never got a process
+
+    def outcomes(self, take: Callable[[], Job | None]) -> Iterator[Answer]:
+        """Carry the tasks that `take` hands out, in this process first where that was asked for."""
+        pays = begun_to_pay()
+        while self.patient and not pays() and (job := take()) is not None:
+            yield job.position, here(job, self.store)
+        yield from super().outcomes(take)
 
     def submit(self, job: Job, tries: int = 1) -> None:
         """Begin a task. What cannot be sent runs here, unless a limit forbids."""
@@ -199,6 +217,15 @@ class Processes(Engine):
         self.calls, self.idle = {}, []
 
 
+def begun_to_pay() -> Callable[[], bool]:
+    """A question: is it time to hand over to processes? Starting them takes seconds, which small fits never need.
+
+    After a second of work they are started, and work goes on here until they are ready.
+    """
+    end = time.monotonic() + HANDOVER
+    return lambda: pool.started() and pool.warm() if time.monotonic() < end else pool.warm()
+
+
 def perform_alone(task: Task) -> Outcome | Failure:
     """One task in a worker: the global generators begin at the same point wherever and whenever it runs."""
     seed = zlib.crc32(f"{task.specialist}/{task.fold}".encode())
@@ -226,9 +253,10 @@ def say_once(text: str) -> None:
 class Joblib(Engine):
     """The caller's joblib backend, which asks for tasks itself; isolated tasks have a process of their own there."""
 
-    def __init__(self, n_jobs: int | None = None, isolate: bool = False):
-        super().__init__()
-        self.n_jobs, self.isolate = n_jobs, isolate
+    def __init__(self, n_jobs: int | None = None, isolate: bool = False, backend: str | None = None):
+        self.n_jobs, self.isolate, self.backend = n_jobs, isolate, backend
+        self.name = backend or type(get_active_backend()[0]).__name__.removesuffix("Backend").lower()
+        super().__init__(files=self.name in ON_THIS_MACHINE)
 
     def outcomes(self, take: Callable[[], Job | None]) -> Iterator[Answer]:
         """When a worker dies, joblib gives up the whole list: what has no result is sent again, isolated from then on,
@@ -237,7 +265,8 @@ class Joblib(Engine):
         take_next = lambda: waiting.popleft() if waiting else take()
         while in_vain < TRIES:
             sent: dict[int, Job] = {}
-            parallel = Parallel(self.n_jobs, return_as="generator_unordered", pre_dispatch="n_jobs", batch_size=1)
+            options: Any = {"return_as": "generator_unordered", "pre_dispatch": "n_jobs", "batch_size": 1}
+            parallel = Parallel(self.n_jobs, backend=self.backend, **options)
             try:
                 for position, answer in parallel(self._calls(take_next, sent)):
                     sent.pop(position, None)
@@ -252,7 +281,8 @@ class Joblib(Engine):
                     else:
                         waiting.append(job)
             except BaseException:
-                end_joblib()
+                if self.name == "loky":  # its workers would stay and go on
+                    get_reusable_executor().shutdown(wait=True, kill_workers=True)
                 raise
         while (left := take_next()) is not None:
             yield left.position, left.task.failed("crash", f"workers are lost again and again: {reason}")
@@ -278,9 +308,3 @@ def far_away(job: Job, left: float | None, isolate: bool) -> Answer:
     if not isolate or worker.inside:
         return job.position, attempt(job.task)
     return job.position, alone(job if left is None else replace(job, until=time.monotonic() + left))
-
-
-def end_joblib() -> None:
-    """After Ctrl-C: the local workers of joblib would stay and go on."""
-    if type(get_active_backend()[0]).__name__ == "LokyBackend":
-        get_reusable_executor().shutdown(wait=True, kill_workers=True)

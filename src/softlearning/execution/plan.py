@@ -3,6 +3,9 @@
 A specialist counts only when all its folds and its refit are done, so the question before each task is whether all
 that is left of its specialist can be done in the time that remains. Seconds are those that were expected, corrected by
 how wrong the expectations were so far; once a fold of a specialist has finished, its own seconds count.
+
+One that would take more than its portion of the time is not skipped but takes a smaller task, if it can: it learns from
+fewer rows, the same number in all its folds.
 """
 
 from __future__ import annotations
@@ -14,6 +17,8 @@ from statistics import fmean, median
 
 UNSURE = 5.0  # an expectation may be wrong by this factor before a specialist is skipped for it
 CORRECTED = 2.0  # the same once others have shown how wrong expectations are on this machine
+PORTION = 0.25  # of the time that remains, for one specialist while others wait
+LEAST = 0.02  # of its seconds: a specialist that would have to take less is skipped
 SLACK = 1.5  # folds differ: a task may take so much longer than its share of the time
 
 
@@ -34,6 +39,7 @@ class Plan:
     finished: dict[str, list[float]] = field(default_factory=dict)
     begun: set[str] = field(default_factory=set)
     given_up: set[str] = field(default_factory=set)
+    shares: dict[str, float] = field(default_factory=dict)
 
     def note(self, name: str, seconds: float) -> None:
         """A task of a specialist has finished."""
@@ -47,8 +53,21 @@ class Plan:
         """Expected seconds of one task."""
         if own := self.finished.get(name):
             return fmean(own)
-        ratios = [time / self.costs[n] for n, times in self.finished.items() if self.costs[n] > 0 for time in times]
-        return self.costs[name] * (median(ratios) if ratios else 1.0)
+        ratios = [time / self._cost(n) for n, times in self.finished.items() if self._cost(n) > 0 for time in times]
+        return self._cost(name) * (median(ratios) if ratios else 1.0)
+
+    def _cost(self, name: str) -> float:
+        return self.costs[name] * self.shares.get(name, 1.0)
+
+    def share(self, name: str, remaining: float) -> float:
+        """How large a task of a specialist may be, 1 for all of it; the same for all its tasks."""
+        if name not in self.shares and name not in self.finished:
+            work = self.workers * remaining / (self.left(name) + self.refits)
+            waiting = set(self.tasks) - self.begun - self.given_up - {name}
+            clock = max(remaining - self.owed(name), 0.0) / SLACK / max(self.rounds(name), 1)
+            fits = min(PORTION * work if waiting else work, clock) / max(self.seconds(name), 1e-9)
+            self.shares[name] = 1.0 if fits >= 1 else max(fits, LEAST)
+        return self.shares.get(name, 1.0)
 
     def left(self, name: str) -> int:
         """Tasks of a specialist that have not finished."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from softlearning.execution.plan import Plan, order
@@ -43,7 +43,7 @@ class Scheduler:
         refits: int = 0,
         reserve: float = 0.0,
     ):
-        self.tasks, self.limits, self.store, self.watch = tasks, limits, store, watch
+        self.tasks, self.limits, self.store, self.watch = list(tasks), limits, store, watch
         self.workers, self.reserve = 1, reserve
         self.answered: dict[int, Outcome | Failure] = {}
         self.lost: dict[str, tuple[str, str]] = {}  # specialist -> kind and reason why its other tasks are not begun
@@ -85,7 +85,7 @@ class Scheduler:
                 if self.remaining() <= 0:
                     self.stop("skipped", "the time limit was reached")
                 position = self.waiting.pop()
-                task = self.tasks[position]
+                task = self.tasks[position] = self._sized(self.tasks[position])
                 if refused := self.stopped or self.lost.get(task.specialist) or self._refusal(task):
                     self.answered[position] = task.failed(*refused)
                     self._tell("failed", task, error=refused[1])
@@ -94,6 +94,13 @@ class Scheduler:
                     memory = self.limits.memory and self.limits.memory // self.workers
                     return Job(position, task, self._allowance(task), self.limits.deadline, memory)
         return None
+
+    def _sized(self, task: Task) -> Task:
+        """The task as large as the time allows."""
+        if self.plan is None or task.shrink is None or self.stopped or task.specialist in self.lost:
+            return task
+        share = self.plan.share(task.specialist, self.remaining())
+        return task if share == 1 else replace(task, args=task.shrink(share), cost=share * task.cost, shrink=None)
 
     def _refusal(self, task: Task) -> tuple[str, str] | None:
         """Why a task cannot be begun in the time that remains."""

@@ -4,6 +4,9 @@
 other processes, in one file of a private folder. There the large buffers lie outside the pickle, so that
 `Shared.load` maps them instead of reading them, and mapped memory cannot be written.
 
+For tasks on other machines a handle travels as a name, and the engine sends the data once. Where a task arrives
+(`landed`) they lie in a folder of that machine, one per fit, that all its workers read.
+
 A folder is named after the process that made it. What a killed process left is removed by the next that makes one.
 """
 
@@ -17,8 +20,9 @@ import pickle
 import platform
 import shutil
 import tempfile
+import threading
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -38,10 +42,21 @@ PREFIX = "softlearning-"
 
 @dataclass(frozen=True)
 class Shared:
-    """A handle on shared data: the path of a file, or the data itself."""
+    """A handle on shared data: the path of a file, or the data itself, or both of them by name elsewhere."""
 
     held: Any = None
     path: str = ""
+    name: str = ""
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "held": None} if self.name else self.__dict__
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        if self.name:
+            path = os.path.join(arrival.folder, f"{self.name}.bin")
+            found = {"path": path} if os.path.exists(path) else {"held": arrival.data.get(self.name)}
+            self.__dict__.update(found, name="")
 
     def load(self) -> Any:
         """The data, read-only."""
@@ -54,10 +69,14 @@ class Shared:
 
 
 class Scratch:
-    """A private folder for shared data, gone at the end of the `with` block."""
+    """A private folder for shared data, gone at the end of the `with` block.
 
-    def __init__(self, shared: bool):
-        self.shared = shared
+    shared : whether processes of this machine read it, through files.
+    fit : for tasks on other machines, the name of the folder there.
+    """
+
+    def __init__(self, shared: bool, fit: str = ""):
+        self.shared, self.fit = shared, fit
         self.folder = ""
         self.count = 0
         self.held: dict[str, Any] = {}  # what `once` made, where there is no folder
@@ -75,9 +94,9 @@ class Scratch:
 
     def share(self, data: Any) -> Shared:
         """A handle on data, by which any task can load it."""
-        if not self.folder:
-            return Shared(held=data)
         self.count += 1
+        if not self.folder:
+            return Shared(held=data, name=str(self.count) if self.fit else "")
         path = os.path.join(self.folder, f"{self.count}.bin")
         try:
             stored(data, path)
@@ -101,6 +120,54 @@ class Scratch:
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "held": {}}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        if self.fit:
+            self.folder, self.fit = arrival.folder, ""
+
+
+class Arrival(threading.local):
+    """Where the task that this thread unpickles finds its data."""
+
+    folder = ""
+    data: Mapping[str, Any] = {}
+
+
+arrival = Arrival()
+
+
+def landed(pickled: bytes, fit: str, data: Mapping[str, Any]) -> Any:
+    """What was pickled on another machine, with shared data that came along; they are stored unless they are here."""
+    folder = landing(fit)
+    for name, value in data.items():
+        path = os.path.join(folder, f"{name}.bin")
+        with contextlib.suppress(OSError):  # the disk is full: then it is held in memory
+            if not os.path.exists(path):
+                stored(value, path)
+    arrival.folder, arrival.data = folder, data
+    try:
+        return pickle.loads(pickled)
+    finally:
+        arrival.folder, arrival.data = "", {}
+
+
+def landing(fit: str) -> str:
+    """The folder of a fit on this machine, which lasts until the fit ends, or all who used it."""
+    folder = Path(tempfile.gettempdir(), f"{PREFIX}fit-{fit}")
+    if not (mine := folder / f"{owner()}.user").exists():
+        for other in folder.parent.glob(f"{PREFIX}fit-*"):
+            users = list(other.glob("*.user"))
+            if users and all(is_gone(user.stem) for user in users):
+                shutil.rmtree(other, ignore_errors=True)
+        folder.mkdir(mode=0o700, exist_ok=True)
+        mine.touch()
+    return str(folder)
+
+
+def leave(fit: str) -> None:
+    """The fit has ended: nothing of it is left on this machine."""
+    shutil.rmtree(Path(tempfile.gettempdir(), f"{PREFIX}fit-{fit}"), ignore_errors=True)
 
 
 def stored(data: Any, path: str) -> None:

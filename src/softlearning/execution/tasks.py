@@ -22,7 +22,7 @@ class Task:
 
     `cost` is the expected seconds on this machine; without a deadline the costliest tasks are started first. Under a
     deadline specialists follow each other by `rank`, the smallest first. `limit` in seconds ends the task, None leaves
-    that to the deadline.
+    that to the deadline. `shrink` gives the arguments of the same task for a share of its seconds, where time is short.
     """
 
     specialist: str
@@ -32,6 +32,7 @@ class Task:
     cost: float = 1.0
     limit: float | None = None
     rank: float = 0.0
+    shrink: Callable[[float], tuple] | None = None
 
     def failed(self, kind: str, error: str, seconds: float = 0.0, trace: str = "") -> Failure:
         """The Failure of this task."""

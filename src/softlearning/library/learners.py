@@ -10,6 +10,8 @@ from sklearn.svm import SVC
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+COUPLED = 2**22  # numbers in the linear systems that are solved at a time
+
 
 class PlattSVC(ClassifierMixin, BaseEstimator):
     """Support vector classifier with probabilities from cross-validated margins.
@@ -132,8 +134,14 @@ def sigmoid_loss(A, B, margin, target, weight):
 def couple(first, classes):
     """(n, C) probabilities from (n, pairs) probabilities of the first class of each pair.
 
-    Minimises sum over i, j of (r_ji p_i - r_ij p_j)^2 with sum p = 1: one linear system a row.
+    Minimises sum over i, j of (r_ji p_i - r_ij p_j)^2 with sum p = 1: one linear system a row, some rows at a time.
     """
+    rows = max(1, COUPLED // (classes + 1) ** 2)
+    return np.concatenate([coupled(first[at : at + rows], classes) for at in range(0, max(len(first), 1), rows)])
+
+
+def coupled(first, classes):
+    """`couple` for as many rows as memory likes."""
     n = len(first)
     rows, columns = np.triu_indices(classes, 1)
     first = np.clip(first, 1e-7, 1 - 1e-7)

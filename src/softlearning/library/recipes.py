@@ -46,6 +46,7 @@ from softlearning.library.learners import CapCategories, CodesToFrame, Float32, 
 from softlearning.library.specialist import Shape
 from softlearning.library.stackers import LogisticStack, LogPool, SignedStack
 
+MANY_CLASSES = 20
 SMALL = 2_000  # rows up to which the paper grows 100 trees, and above which 200
 
 
@@ -82,12 +83,18 @@ def decision_tree(shape: Shape):
 
 def random_forest(shape: Shape):
     kind = for_task(shape, RandomForestClassifier, RandomForestRegressor)
-    return kind(100 if shape.rows <= SMALL else 200, max_features="sqrt")
+    return kind(100 if shape.rows <= SMALL else 200, max_features="sqrt", max_leaf_nodes=leaves(shape))
 
 
 def extra_trees(shape: Shape):
     kind = for_task(shape, ExtraTreesClassifier, ExtraTreesRegressor)
-    return kind(100 if shape.rows <= SMALL else 200, max_features="sqrt")
+    return kind(100 if shape.rows <= SMALL else 200, max_features="sqrt", max_leaf_nodes=leaves(shape))
+
+
+def leaves(shape: Shape, most: int | None = None) -> int | None:
+    """Leaves of a tree at most: each holds a number per class, so that with many classes forests outgrow memory."""
+    few = 150_000 // max(shape.outputs, 1)  # of 200 trees about half a gigabyte
+    return most if shape.outputs <= 20 and (most or 0) <= few else max(few, 200)
 
 
 def histogram_bins(columns: int, classes: int) -> int:
@@ -182,6 +189,8 @@ def lightgbm(shape: Shape, **settings):
     """LightGBM on native categories, stopped inside its training rows."""
     kind = for_task(shape, StoppedLightGBMClassifier, StoppedLightGBMRegressor)
     share = column_share(shape, most=settings.pop("colsample_bytree", 0.8))
+    if shape.outputs > MANY_CLASSES:  # a tree for each class and round
+        settings |= {"most": max(20_000 // shape.outputs, 50), "learning_rate": 0.1, "patience": 10}
     return kind(categorical=shape.categorical, colsample_bytree=share, max_bin=bins(shape), **settings)
 
 
@@ -213,7 +222,7 @@ def wide_trees(shape: Shape, trees: int = 200):
     kind = for_task(shape, ExtraTreesClassifier, ExtraTreesRegressor)
     columns = "sqrt" if shape.task == "classification" else 1.0
     leaf = 1 if shape.rows <= 5_000 else 2
-    return kind(trees, max_features=columns, min_samples_leaf=leaf, max_leaf_nodes=15_000)
+    return kind(trees, max_features=columns, min_samples_leaf=leaf, max_leaf_nodes=leaves(shape, 15_000))
 
 
 def network(shape: Shape):

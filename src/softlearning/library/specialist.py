@@ -22,6 +22,8 @@ FAMILIES = (
     "stacker",
     "custom",
 )
+ALL = 2**62  # more rows than there are
+LEAST = 1_000  # rows of a sample below which it teaches nothing
 VIEWS = ("auto", "raw", "native", "ordinal", "pairs", "scaled")  # of the table; "" for predictions alone
 
 
@@ -75,6 +77,9 @@ class Specialist:
         table itself) or "auto". A stacker reads predictions, and beside them one of these where it is not "".
     min_rows, max_rows, reason
         Below or above so many rows it is skipped, and why.
+    sample_rows, sample_cells : int or None
+        How it grows: of more rows, or of more rows times columns times classes, it learns from a random part that has
+        as many. Where that part would be too small to learn from, it is skipped.
     piecewise_constant : bool
         Its prediction does not move under small changes of the input, so gradients do not reach it.
     cost : Cost or float
@@ -100,6 +105,8 @@ class Specialist:
     min_rows: int = 0
     max_rows: int | None = None
     reason: str = ""
+    sample_rows: int | None = None
+    sample_cells: float | None = None
     piecewise_constant: bool = False
     cost: Cost | float = 1.0
     prior: float = 1.0
@@ -121,7 +128,32 @@ class Specialist:
 
     def seconds(self, rows: int, columns: int, classes: int) -> float:
         """Expected seconds of one fit on a table of this size."""
-        return (self.cost if isinstance(self.cost, Cost) else Cost(float(self.cost))).at(rows, columns, classes)
+        return self._cost.at(min(rows, self.most_rows(columns, classes)), columns, classes)
+
+    def rows_for(self, share: float, rows: int) -> int:
+        """How many of the rows take this share of the seconds of all of them."""
+        return max(int(rows * share ** (1 / max(self._cost.rows, 0.5))), 1)
+
+    @property
+    def _cost(self) -> Cost:
+        return self.cost if isinstance(self.cost, Cost) else Cost(float(self.cost))
+
+    def most_rows(self, columns: int, classes: int) -> int:
+        """From how many rows of this width it learns at most; a stacker reads the predictions of about ten."""
+        columns = columns if self.level == 1 else 10 * classes
+        cells = self.sample_cells or float("inf")
+        return int(min(self.sample_rows or ALL, cells / (max(columns, 1) * max(classes, 1)), ALL))
+
+    def refusal(self, rows: int, columns: int, classes: int) -> str:
+        """Why it is skipped on a table of this size; empty when it is not."""
+        if self.max_rows is not None and rows > self.max_rows:
+            return f"more than {self.max_rows:,} rows: {self.reason}"
+        if rows < self.min_rows:
+            return f"fewer than {self.min_rows:,} rows: {self.reason}"
+        most = self.most_rows(columns, classes)
+        if rows > most and most < LEAST:
+            return f"of {columns:,} columns and {classes:,} classes it could learn from {most:,} rows only"
+        return ""
 
     def __repr__(self) -> str:
         return f"Specialist({self.name!r}, {self.family!r})"

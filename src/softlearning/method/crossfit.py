@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -19,9 +19,9 @@ from scipy import sparse
 from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 
-from softlearning.execution import Failure, Outcome, Scratch, Task, elsewhere, run
+from softlearning.execution import Failure, Outcome, Task, open_engine, run
 from softlearning.library import Library, Shape, Specialist, dummy_row
-from softlearning.method.fitting import Work, fit_and_predict, seed_for, stacker_features
+from softlearning.method.fitting import Work, fewer_rows, fit_and_predict, seed_for, stacker_features
 from softlearning.method.folds import Split, fold_of_row, second_splits
 from softlearning.method.preparation import REFIT, Preparation, ViewKey
 from softlearning.method.training import Resources, Training
@@ -44,8 +44,9 @@ class CrossFit:
     finished, in the order of level and name. `calibration` has one entry per specialist, learnt on all rows; in `oof`
     each row is calibrated by what the other folds say. `skipped` has the reason for each specialist that never ran,
     `failures` for each that ran and failed. `rounds` are those of boosting, as its folds
-    stopped. `models` are the models of the folds where they are kept. `alone` are the weights of level 1 when it is
-    solved by itself, where there is a level 2.
+    stopped; `samples` the rows of a fold that a specialist learnt from, where those are not all of them. `models` are
+    the models of the folds where they are kept. `alone` are the weights of level 1 when it is solved by itself, where
+    there is a level 2.
     """
 
     library: Library
@@ -54,6 +55,7 @@ class CrossFit:
     calibration: tuple[Calibration | None, ...] = ()
     seconds: dict[str, tuple[float, float]] = field(default_factory=dict)
     rounds: dict[str, int] = field(default_factory=dict)
+    samples: dict[str, int] = field(default_factory=dict)
     failures: tuple[Failure, ...] = ()
     skipped: dict[str, str] = field(default_factory=dict)
     models: dict[tuple[str, int], Any] = field(default_factory=dict)
@@ -107,9 +109,9 @@ class CrossFit:
 def workplace(training: Training, library: Library, resources: Resources) -> Iterator[Preparation]:
     """The training table where tasks can read it: in files where they run elsewhere, or where memory would fill."""
     size = getattr(training.X, "nbytes", 0)
-    shared = size > BULKY or elsewhere(resources.n_jobs, isolated(library, resources))
-    with Scratch(shared=shared) as scratch:
-        yield Preparation(training, scratch)
+    isolate, store = isolated(library, resources), resources.checkpoint
+    with open_engine(resources.engine, resources.n_jobs, isolate, store, files=size > BULKY) as engine:
+        yield Preparation(training, engine)
 
 
 def cross_fit(
@@ -170,12 +172,8 @@ def with_readings(stackers: Library, done: CrossFit) -> Library:
 
 def admitted(library: Library, training: Training) -> tuple[Library, dict[str, str]]:
     """The specialists that may run at this size, and the reason for each of the others."""
-    reasons = {}
-    for s in library:
-        if s.max_rows is not None and training.rows > s.max_rows:
-            reasons[s.name] = f"more than {s.max_rows:,} rows: {s.reason}"
-        elif training.rows < s.min_rows:
-            reasons[s.name] = f"fewer than {s.min_rows:,} rows: {s.reason}"
+    size = training.rows, training.schema.width, training.classes
+    reasons = {s.name: reason for s in library if (reason := s.refusal(*size))}
     return library - list(reasons), reasons
 
 
@@ -191,7 +189,7 @@ def run_level(level: int, library: Library, table: Preparation, done: CrossFit, 
     if not new:
         return done
     work = [work_for(s, table, done, fold, *split) for fold, split in enumerate(done.splits_of(level)) for s in new]
-    outcomes = run_tasks([fit_task(w, Library(new), keep) for w in work], Library(new), resources, refits=1)
+    outcomes = run_tasks([fit_task(w, Library(new), keep) for w in work], table, resources, refits=resources.refits)
     return gather(done, new, outcomes, table.training, calibrate, level)
 
 
@@ -200,10 +198,11 @@ def work_for(s: Specialist, table: Preparation, done: CrossFit, fold: int, train
     seed = seed_for(table.training.seed, s.name, fold)
     if s.level == 1:
         rounds = done.rounds.get(s.name) if fold == REFIT else None
-        return Work(s, seed, table, fold, ViewKey(view_of(s, table), 1, fold), train, test, rounds=rounds)
+        most = done.samples.get(s.name) if fold == REFIT else None  # as in the folds
+        return Work(s, seed, table, fold, ViewKey(view_of(s, table), 1, fold), train, test, rounds=rounds, most=most)
     train = train[done.predicted[train]]
     read = done.oof[:, done.columns(read_by(s, done.library))]
-    features = table.scratch.share(stacker_features(read))
+    features = table.engine.share(stacker_features(read))
     return Work(s, seed, table, fold, ViewKey(s.needs, 2, fold) if s.needs else None, train, test, features)
 
 
@@ -212,16 +211,16 @@ def fit_task(work: Work, library: Library, keep: bool) -> Task:
     s, training = work.specialist, work.table.training
     fold = "refit" if work.fold == REFIT else work.fold
     cost = s.seconds(len(work.train), training.schema.width, training.classes)
-    return Task(s.name, fold, fit_and_predict, (work, keep), cost=cost, rank=library.names.index(s.name))
+    rank, shrink = library.names.index(s.name), partial(fewer_rows, work, keep)
+    return Task(s.name, fold, fit_and_predict, (work, keep), cost=cost, rank=rank, shrink=shrink)
 
 
-def run_tasks(tasks: list[Task], library: Library, resources: Resources, refits: int = 0) -> list[Outcome | Failure]:
+def run_tasks(tasks: list[Task], table: Preparation, resources: Resources, refits: int = 0) -> list[Outcome | Failure]:
     return run(
         tasks,
-        n_jobs=resources.n_jobs,
+        engine=table.engine,
         deadline=resources.deadline,
         memory_limit=resources.memory_limit,
-        isolate=isolated(library, resources),
         store=resources.checkpoint,
         watch=resources.watch,
         refits=refits,
@@ -265,6 +264,7 @@ def gather(done: CrossFit, new: tuple[Specialist, ...], outcomes, training: Trai
         calibration=done.calibration + calibration,
         seconds={**done.seconds, **spent(good)},
         rounds={**done.rounds, **mean_rounds(good)},
+        samples={**done.samples, **{o.specialist: o.value["sample"] for o in good if o.value["sample"]}},
         failures=done.failures + failures,
         skipped={**done.skipped, **skipped},
         models={**done.models, **{(o.specialist, o.fold): o.value["model"] for o in good if "model" in o.value}},

@@ -18,11 +18,13 @@ from softlearning.execution import Failure
 from softlearning.library import Library, Specialist
 from softlearning.method.crossfit import CrossFit, fit_task, read_by, run_tasks, view_of, work_for
 from softlearning.method.fitting import Work, dense_if_needed, own_labels, predict_tensor, stacker_features
-from softlearning.method.preparation import REFIT, Preparation, ViewKey, side_by_side
+from softlearning.method.preparation import REFIT, Preparation, ViewKey, side_by_side, take
 from softlearning.method.training import Resources
 from softlearning.uncertainty.calibration import Calibration, apply_calibration
 
 MANY = 1_000  # rows from which threads pay for themselves
+CHUNK = 2**20  # cells of a table that are predicted at a time: wide views have thirty numbers for each
+FEWEST = 2**14  # rows of a chunk at least
 ENOUGH_ROWS = 50_000  # from here on one more fit on all rows costs much and buys nothing that can be measured
 
 
@@ -87,7 +89,7 @@ def refit(ensemble: Ensemble, crossed: CrossFit, table: Preparation, resources: 
     """
     new = lacking(ensemble)
     work = [work_for(s, table, crossed, REFIT, table.training.live) for s in new]
-    return completed(ensemble, work, table, run_tasks([fit_task(w, new, keep=True) for w in work], new, resources))
+    return completed(ensemble, work, table, run_tasks([fit_task(w, new, keep=True) for w in work], table, resources))
 
 
 def average_folds(
@@ -102,7 +104,7 @@ def average_folds(
     work = [
         work_for(s, table, crossed, fold, *split) for s in new for fold, split in enumerate(crossed.splits_of(s.level))
     ]
-    return completed(ensemble, work, table, run_tasks([fit_task(w, new, keep=True) for w in work], new, resources))
+    return completed(ensemble, work, table, run_tasks([fit_task(w, new, keep=True) for w in work], table, resources))
 
 
 def lacking(ensemble: Ensemble) -> Library:
@@ -151,11 +153,25 @@ def fold_view(s: Specialist, fold: int, table: Preparation) -> ViewKey | None:
 
 
 def predict_members(ensemble: Ensemble, names, X, workers: int = 1) -> np.ndarray:
-    """(n, K, C) predictions of the named specialists, calibrated; X is canonical."""
-    table = Table(ensemble, X)
-    if workers > 1 and X.shape[0] >= MANY:
-        table.prepare(names, workers)
-    return np.stack([table.prediction(name) for name in names], axis=1)
+    """(n, K, C) predictions of the named specialists, calibrated; X is canonical.
+
+    Of many rows some are predicted at a time, so that views and what specialists make of them stay small.
+    """
+    whole = np.empty((X.shape[0], len(names), ensemble.classes))
+    for rows in chunks(X.shape[0], X.shape[1]):
+        table = Table(ensemble, X if rows == slice(0, X.shape[0]) else take(X, rows))
+        if workers > 1 and X.shape[0] >= MANY:
+            table.prepare(names, workers)
+        for k, name in enumerate(names):
+            whole[rows, k] = table.prediction(name)
+    return whole
+
+
+def chunks(rows: int, columns: int) -> list[slice]:
+    """Consecutive rows of about `CHUNK` cells; the last are never few, since small products are summed otherwise."""
+    size = max(CHUNK // max(columns, 1) // FEWEST, 1) * FEWEST
+    starts = [0, *range(size, rows - size + 1, size)]
+    return [slice(a, b) for a, b in zip(starts, [*starts[1:], rows])]
 
 
 class Table:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from softlearning.library import Shape, Specialist
 from softlearning.method.preparation import Preparation, ViewKey, side_by_side
 
 LOG_FLOOR = 1e-6  # lifts probabilities before a logarithm, so that one overconfident specialist cannot rule a stacker
+SMALLEST = 1_000  # rows that a specialist learns from however short the time is
 DENSE_LIMIT = 2**31  # bytes; a sparse table is not made dense beyond that for a learner that takes no sparse one
 
 
@@ -38,6 +40,14 @@ class Work:
     test: np.ndarray | None = None
     features: Shared | None = None
     rounds: int | None = None  # of boosting, where folds have found them
+    most: int | None = None  # rows to learn from, where time is short
+
+    @cached_property
+    def sample(self) -> np.ndarray | None:
+        """Which of the training rows it learns from; None for all of them."""
+        s, t, n = self.specialist, self.table.training, len(self.train)
+        most = min(n, self.most or n, s.most_rows(t.schema.width, t.classes))
+        return None if most >= n else part_of(self.table.y.load()[self.train], most, t.classes, self.seed)
 
     def matrices(self) -> tuple[Any, Any, tuple[int, ...]]:
         """Training matrix, held-out matrix, and the positions of category codes in them."""
@@ -58,9 +68,11 @@ def fit_and_predict(work: Work, keep: bool) -> dict[str, Any]:
     """Fit on the training rows and predict the held-out ones, if there are any; the model itself only to be kept."""
     start = time.perf_counter()
     training, held_out, categorical = work.matrices()
-    model = fit_model(work, dense_if_needed(training, work.specialist), categorical)
+    training = training if work.sample is None else training[work.sample]
+    model = fit_model(work, writable(dense_if_needed(training, work.specialist), work.specialist), categorical)
     fitted = time.perf_counter()
     result: dict[str, Any] = {"fit_seconds": fitted - start, "rounds": int(getattr(model, "rounds_", None) or 0)}
+    result["sample"] = 0 if work.sample is None else len(work.sample)
     if work.test is not None:
         t = work.table.training
         labels = own_labels(work.specialist, t.labels)
@@ -72,13 +84,34 @@ def fit_and_predict(work: Work, keep: bool) -> dict[str, Any]:
 
 def fit_model(work: Work, X, categorical: tuple[int, ...]):
     """The fitted estimator of a specialist."""
-    t, y = work.table.training, work.table.y.load()[work.train]
+    t, rows = work.table.training, work.train if work.sample is None else work.train[work.sample]
+    y = work.table.y.load()[rows]
     estimator = ready(work.specialist, t.task, t.classes, work.seed, X, y, categorical)
     known = [name for name in estimator.get_params() if name.split("__")[-1] == "rounds"] if work.rounds else []
     estimator.set_params(**dict.fromkeys(known, work.rounds))
-    weight = {} if work.table.weight is None else weight_argument(estimator, work.table.weight.load()[work.train])
+    weight = {} if work.table.weight is None else weight_argument(estimator, work.table.weight.load()[rows])
     labels = own_labels(work.specialist, t.labels)
     return estimator.fit(X, y if labels is None else labels[y], **weight)
+
+
+def fewer_rows(work: Work, keep: bool, share: float) -> tuple[Work, bool]:
+    """The arguments of a fit that takes about this share of the seconds: it learns from fewer rows."""
+    t, s = work.table.training, work.specialist
+    rows = min(len(work.train), s.most_rows(t.schema.width, t.classes))
+    return replace(work, most=max(s.rows_for(share, rows), SMALLEST)), keep
+
+
+def part_of(y: np.ndarray, most: int, classes: int, seed: int) -> np.ndarray:
+    """Sorted positions of `most` rows, drawn at random; a class is represented as in y, and by two rows at least."""
+    random = np.random.RandomState(seed)
+    if classes == 1:
+        return np.sort(random.permutation(len(y))[:most])
+    order = random.permutation(len(y))
+    order = order[np.argsort(y[order], kind="stable")]  # class by class, each in random order
+    counts = np.bincount(y, minlength=classes)
+    taken = np.minimum(np.maximum(np.round(counts * (most / len(y))).astype(int), 2), counts)
+    first = np.cumsum(counts) - counts
+    return np.sort(np.concatenate([order[a : a + k] for a, k in zip(first, taken)]))
 
 
 def own_labels(s: Specialist, labels: np.ndarray | None) -> np.ndarray | None:
@@ -124,6 +157,11 @@ def dense_if_needed(X, s: Specialist):
     if X.shape[0] * X.shape[1] * 8 > DENSE_LIMIT:
         raise MemoryError(f"{s.name} takes no sparse table, and as a dense one these rows need more than 2 GiB")
     return X.toarray()
+
+
+def writable(X, s: Specialist):
+    """Shared data cannot be written; a user's own estimator, which may do so, gets a copy."""
+    return X if s.trusted or not isinstance(X, np.ndarray) or X.flags.writeable else X.copy()
 
 
 def takes_weight(estimator) -> bool:

@@ -13,6 +13,8 @@ Split = tuple[np.ndarray, np.ndarray]
 
 PARTS = 5  # of the held-out rows, where one split is all there is
 LARGE = 2_000  # rows above which the paper takes three folds instead of five
+MANY = 200_000  # rows above which one part of them, held out once, tells the weights
+HELD_OUT = 50_000  # rows of that part
 
 
 def make_folds(cv, y, *, stratify: bool, groups=None, seed: int = 42, X=None, live=None) -> list[Split]:
@@ -22,7 +24,7 @@ def make_folds(cv, y, *, stratify: bool, groups=None, seed: int = 42, X=None, li
     ----------
     cv : None, int, splitter or iterable of (train, test)
         None is the paper's rule: 5 folds up to 2,000 rows, else 3, shuffled and stratified: by class, or by the order
-        of the target.
+        of the target. Above 200,000 rows about 50,000 of them are held out once.
     y : array (n,)
         Class codes, or the target of a regression.
     stratify : bool
@@ -41,10 +43,11 @@ def make_folds(cv, y, *, stratify: bool, groups=None, seed: int = 42, X=None, li
     if isinstance(cv, type):
         raise TypeError(f"cv is the class {cv.__name__}; give a splitter made of it, {cv.__name__}(..)")
     if cv is None or isinstance(cv, int | np.integer):
-        number = (5 if len(live) <= LARGE else 3) if cv is None else int(cv)
+        once = cv is None and len(live) > MANY
+        number = int(cv) if cv is not None else len(live) // HELD_OUT if once else 5 if len(live) <= LARGE else 3
         own = None if groups is None else np.asarray(groups)[live]
         parts = own_rule(number, y[live], stratify, own, seed, asked=cv is not None)
-        return [(live[train], live[test]) for train, test in parts]
+        return [(live[train], live[test]) for train, test in (parts[:1] if once else parts)]
     if hasattr(cv, "split") and not isinstance(cv, str | bytes):
         splits = list(cv.split(np.zeros((n, 1)) if X is None else X, y, groups))
     elif isinstance(cv, Iterable) and not isinstance(cv, str | bytes):

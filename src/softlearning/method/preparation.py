@@ -15,7 +15,7 @@ import pandas as pd
 from scipy import sparse
 
 from softlearning.data.views import View, fit_view
-from softlearning.execution import Scratch, Shared
+from softlearning.execution import Engine, Shared
 from softlearning.execution.fingerprint import fingerprint
 from softlearning.method.training import Training
 
@@ -46,12 +46,15 @@ class Prepared:
 class Preparation:
     """The training table for tasks, wherever they run; it travels as a handle on shared data."""
 
-    def __init__(self, training: Training, scratch: Scratch):
-        self.X = scratch.share(training.X)
-        self.y = scratch.share(training.y)
-        self.weight: Shared | None = None if training.weight is None else scratch.share(training.weight)
+    def __init__(self, training: Training, engine: Engine):
+        self.X = engine.share(training.X)
+        self.y = engine.share(training.y)
+        self.weight: Shared | None = None if training.weight is None else engine.share(training.weight)
         self.training = training.without_table()
-        self.scratch = scratch
+        self.engine, self.scratch = engine, engine.scratch
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "engine": None}  # a task only reads
 
     @cached_property
     def digest(self) -> str:
@@ -74,7 +77,7 @@ class Preparation:
         return Prepared(fitted, matrix, None if test is None else fitted.transform(take(X, test)))
 
 
-def take(X, rows: np.ndarray):
+def take(X, rows):
     """Some rows of an array, a sparse matrix or a frame."""
     return X.iloc[rows] if isinstance(X, pd.DataFrame) else X[rows]
 

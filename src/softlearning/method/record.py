@@ -252,6 +252,7 @@ def leaderboard(record: Record) -> pd.DataFrame:
         else:
             line["status"] = f"failed: {failed.get(s.name, 'for an unknown reason')}"
         notes = [f"best alone; {comparison_words(comparison)}"] if s.name == comparison.rival else []
+        notes += [f"learnt from {crossed.samples[s.name]:,} rows of a fold"] if s.name in crossed.samples else []
         notes += ["takes no sample weights"] if fitted_without_weights(s, record.training) else []
         lines.append(line | {"note": "; ".join(notes)})
     board = pd.DataFrame(lines, columns=COLUMNS)

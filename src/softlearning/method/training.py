@@ -59,6 +59,7 @@ class Resources:
     checkpoint: Any = None
     engine: Any = None
     watch: Callable | None = None
+    refits: int = 1  # fits on all rows that follow those of the folds
 
 
 def with_mean_one(weight: np.ndarray) -> np.ndarray:
