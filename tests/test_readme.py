@@ -1,4 +1,4 @@
-"""Figures in the README are those of the committed results."""
+"""Figures in the README and in docs/measured.md are those of the committed results."""
 
 import json
 from itertools import pairwise
@@ -10,7 +10,9 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "benchmarks" / "results"
-TEXT = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+README = (ROOT / "README.md").read_text(encoding="utf-8").partition("## What was measured")[2].partition("\n## ")[0]
+SHORT = " ".join(README.split())
+TEXT = " ".join((ROOT / "docs" / "measured.md").read_text(encoding="utf-8").split())
 STACKERS = {"log_pool", "logistic_stack", "tree_stack", "signed_stack"}
 pytestmark = pytest.mark.skipif(not RESULTS.is_dir(), reason="the results are not part of an installed package")
 
@@ -31,6 +33,78 @@ def study():
     least = np.where(default["task"] == "classification", 1e-3, 0)  # between perfect predictions nothing is compared
     ratio = np.log(np.maximum(default["loss"], least) / np.maximum(oracle["loss"], least))
     return default.assign(ratio=ratio, behind=oracle["score"] - default["score"])
+
+
+def first_or_tied(table, tolerance=0.0):
+    """On how many rows the first column is not below any other."""
+    return int((table.iloc[:, 0] >= table.max(axis=1) - tolerance - 1e-9).sum())
+
+
+def test_the_readme_tells_it_in_25_lines():
+    assert len(README.strip().splitlines()) <= 25
+
+
+def test_first_places_and_ranks_by_one_ruler(suite):
+    scores = suite.groupby(["dataset", "method"])["score"].mean().unstack()
+    three = ["Logistic/Ridge", "Random Forest", "Gradient Boosting"]
+    scores["Best-of-3"] = scores[three].max(axis=1)
+    rivals = ["CatBoost", "Tuned MLP", *three, "KAN-like", "NeuroSym", "Basic MLP", "Best-of-3"]
+    others = ["exact", "exact and calibrated", "guarded and calibrated", "Stacking", "Soft voting", "Greedy selection"]
+    fields = [rivals, [*rivals, "Soft Learning"]]
+    fields.append([*fields[1], *others, "NNLS / sum", "Discrete Super Learner"])
+    tables = [scores[["softlearning", *names]].dropna() for names in fields]
+    (a, a3), (b, b3), (c, c3) = [(first_or_tied(t), first_or_tied(t, 0.001)) for t in tables]
+    assert f"exactly tied on {a} against its nine rivals, on {b} with its own method among them, on {c} with" in SHORT
+    assert f"on {a} sets against the paper's nine rivals ({a3} within .001), on {b} with the paper's own" in TEXT
+    assert f"among them ({b3}), on {c} against all combiners ({c3})" in TEXT
+    rank = tables[1].rank(axis=1, ascending=False).mean()
+    assert f"Mean rank {rank['softlearning']:.2f}, the paper's method {rank['Soft Learning']:.2f}," in SHORT
+    gap = (scores["softlearning"] - scores["CatBoost"]).round(9)
+    assert f"{(gap > 0).sum()} wins, {(gap == 0).sum()} ties and a loss" in TEXT
+    assert (gap < 0).sum() == 1
+
+
+def test_the_short_story_has_the_figures_of_the_long_one():
+    effects = pd.read_csv(RESULTS / "real" / "real_effects.csv").set_index(["part", "metric"])
+    for part, words in (("confirm", "0.910 with a 95 % interval of {} (undecided)"), ("choose", "0.911 ({})")):
+        line = effects.loc[(part, "loss")]
+        interval = " to ".join(f"{np.exp(-x):.3f}" for x in (line["high"], line["low"]))
+        assert words.format(interval) in SHORT
+    assert effects.loc[("confirm", "loss"), "verdict"] == "undecided"
+    pairs = pd.read_csv(RESULTS / "real" / "real_pairs.csv").set_index("part").loc["confirm"]
+    assert f"loss is lower on {pairs.lower_loss}, geometric mean ratio {pairs.mean_ratio:.3f}" in SHORT
+    assert f"{pairs.predict_seconds:.2f} s to predict against {pairs.their_predict_seconds:.2f} s" in SHORT
+    for figure in (
+        "1.94 (standard deviation 0.59)",
+        "(sign test p = .07)",
+        "90.3 %",
+        "9 of 10 sets",
+        "in 43 s; 2.5 copies",
+    ):
+        assert figure in SHORT
+        assert figure in TEXT
+    for figure in (".0000", ".0017", ".0095", "0.94 times that of", "1.11 times below", "1.01 in regression"):
+        assert figure in SHORT
+        assert figure in TEXT
+
+
+def test_seeds_intervals_and_errors():
+    cells = pd.read_csv(RESULTS / "coverage.csv")
+    assert f"cover {cells['coverage'].mean():.1%} on average over {len(cells)}".replace("%", " %") in TEXT
+    auc = pd.read_csv(RESULTS / "doubts.csv").pivot(index="dataset", columns="doubt", values="auc")
+    better = (auc["max_probability"] > auc["disagreement"]).sum()
+    assert f"better than disagreement on {better} of {len(auc)} sets" in SHORT
+    cost = pd.read_csv(RESULTS / "overhead.csv").set_index("what")
+    assert f"from csv to report in {cost.loc['csv to report by the command', 'seconds']:.0f} s" in SHORT
+    assert f"{cost.loc['copies in the process that fits', 'ratio']:.1f} copies of a table" in SHORT
+
+
+def test_the_ledger_is_counted():
+    lines = (RESULTS / "paper" / "report.md").read_text(encoding="utf-8").splitlines()
+    verdicts = [line for line in lines if "its tables: " in line and line.startswith("| ")]
+    fail = sum("its tables: fails" in line for line in verdicts)
+    assert f"{len(verdicts)} rows with a verdict that is computed" in SHORT
+    assert f"{fail} fail by its own tables" in SHORT
 
 
 def test_where_the_gain_comes_from(suite):
