@@ -6,12 +6,15 @@ from dataclasses import replace
 
 import numpy as np
 import pandas as pd
+from scipy import sparse
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
+from softlearning.data.inputs import frame_or_array
 from softlearning.data.schema import describe
 from softlearning.estimators.learning import Learning
 from softlearning.evaluation.aims import aim_of, as_stored, standing
+from softlearning.evaluation.explanation import error_slices, shapley
 from softlearning.execution import cores
 from softlearning.execution.threads import one_thread
 from softlearning.library import as_rows, every_row
@@ -109,10 +112,100 @@ class SoftLearning(Learning):
         """Predictions (n, K', C) of the specialists with weight, in the order of `specialists_`."""
         return self._tensor(X)[0]
 
-    def contributions(self, X) -> np.ndarray:
-        """alpha_k f_k(x), of shape (n, K', C): what each specialist adds; they sum to the prediction."""
+    def contributions_by_specialist(self, X) -> np.ndarray:
+        """alpha_k f_k(x), of shape (n, K', C): what each specialist adds; they sum to the prediction.
+
+        In the order of `specialists_`. What each *column* adds is told by `explain`.
+        """
         P, alpha = self._tensor(X)
         return P * alpha[:, None]
+
+    contributions = contributions_by_specialist  # its earlier name
+
+    def explain(self, X, background=None, *, label=None, rows=32, walks=2, return_error=False):
+        """What each column contributes to each row's prediction: a frame whose rows add up to the prediction.
+
+        Shapley values of the blend where absent columns take their values from background rows; sampled, but exact
+        where there are few columns or where the model is additive.
+
+        Parameters
+        ----------
+        X : rows to explain.
+        background : rows to compare with, whose mean prediction is the base value; X itself unless given.
+        label : the class whose probability is explained; the second of two unless told, and of more classes the most
+            probable one of each row.
+        rows : how many background rows are used, drawn at random.
+        walks : how often each of them is walked from; more cost more and have a smaller error.
+        return_error : also return a frame of the standard errors of the sampling.
+
+        Returns
+        -------
+        A frame with "(base value)" and one column for each input column, by its own name. Columns that the model does
+        not read, such as identifiers, contribute 0 and are left out.
+        """
+        check_is_fitted(self)
+        table, names = self._explained(X)
+        known = table if background is None else self._explained(background)[0]
+        drawn = np.sort(np.random.default_rng(0).permutation(known.shape[0])[:rows])
+        known = known.iloc[drawn] if hasattr(known, "iloc") else known[drawn]
+        read = [s.name for s in self.record_.training.schema.kept]
+        places = [j for j, name in enumerate(names) if not read or name in read]
+        parts = [
+            (index, shapley(f, _rows_of(table, index), known, columns=places, walks=walks))
+            for index, f in self._outputs_to_explain(table, label)
+        ]
+        frames = [_joined(parts, places, names, getattr(X, "index", None), field) for field in ("values", "error")]
+        return tuple(frames) if return_error else frames[0]
+
+    def error_slices(self, X, y, *, depth=2, level=0.05) -> pd.DataFrame:
+        """In which parts of a table the model is worse than elsewhere beyond noise: slice (in words), rows, loss,
+        overall and p (after Holm's rule), worst first.
+
+        The loss is 1 for a wrong label, or the absolute error of a number. X and y are rows that the model has not
+        seen, or its training rows, which are then judged by out-of-fold predictions.
+        """
+        check_is_fitted(self)
+        table, names = self._explained(X)
+        frame = table if hasattr(table, "iloc") else pd.DataFrame(table, columns=names)
+        truth = self._encode_again(y)
+        if table.shape[0] == self.record_.training.rows and np.array_equal(truth, self.record_.training.y):
+            known, predicted = self.record_.crossed.predicted, self.record_.held_out.blend
+        else:
+            known, predicted = np.ones(len(truth), dtype=bool), blend(*self._tensor(X))
+        if self._task == "classification":
+            loss = (predicted.argmax(axis=1) != truth[known]).astype(float)
+        else:
+            loss = np.abs(predicted[:, 0] - truth[known])
+        return error_slices(frame[known].reset_index(drop=True), loss, depth=depth, level=level)
+
+    def _explained(self, X):
+        """The rows as a frame or dense array whose columns can be exchanged, and the names of the columns."""
+        data = X.toarray() if sparse.issparse(X) else frame_or_array(X)
+        if isinstance(data, pd.DataFrame):
+            known = {c.name for c in self.record_.training.schema.columns}
+            data = data[[c for c in data.columns if not known or str(c) in known]]
+            return data, [str(c) for c in data.columns]
+        names = [c.name for c in self.record_.training.schema.columns] or [f"x{j}" for j in range(data.shape[1])]
+        return data, names
+
+    def _outputs_to_explain(self, table, label):
+        """(rows, function of rows -> one number per row), together all rows."""
+        everybody = np.arange(table.shape[0])
+        if self._task == "regression":
+            return [(everybody, lambda rows: blend(*self._tensor(rows))[:, 0])]
+        if label is None and len(self.classes_) == 2:
+            label = self.classes_[1]
+        if label is not None:
+            if label not in self.classes_:
+                raise ValueError(f"label is {label!r}; the classes are {', '.join(map(repr, self.classes_.tolist()))}")
+            places = np.full(table.shape[0], np.flatnonzero(self.classes_ == label)[0])
+        else:
+            places = blend(*self._tensor(table)).argmax(axis=1)
+
+        def of_class(c):
+            return lambda rows: blend(*self._tensor(rows))[:, c]
+
+        return [(np.flatnonzero(places == c), of_class(c)) for c in np.unique(places)]
 
     def disagreement(self, X) -> np.ndarray:
         """``V(x) = sum of alpha_k |f_k(x) - f(x)|^2``: how far the specialists lie apart on each row.
@@ -189,3 +282,16 @@ class SoftLearning(Learning):
         library = self.record_.library + as_rows(specialists, named=every_row(self._task))
         known = self.record_.crossed.without([], stackers=bool(library.level(2)))
         return self._continued(clone(self).set_params(library=library), library, known, X, y)
+
+
+def _rows_of(table, index):
+    return table.iloc[index] if hasattr(table, "iloc") else table[index]
+
+
+def _joined(parts, places, names, index, field) -> pd.DataFrame:
+    """One frame of the Shapley values, or their errors, of several sets of rows."""
+    total = np.empty((sum(len(rows) for rows, _ in parts), len(places) + 1))
+    for rows, found in parts:
+        total[rows, 0] = found.base if field == "values" else 0.0
+        total[rows, 1:] = getattr(found, field)
+    return pd.DataFrame(total, columns=["(base value)", *(names[j] for j in places)], index=index)
