@@ -23,6 +23,7 @@ from softlearning.execution.checkpoint import Store
 from softlearning.execution.progress import watching
 from softlearning.execution.threads import one_thread
 from softlearning.library import Library, resolve
+from softlearning.library.quantiles import quantile_rows
 from softlearning.method.crossfit import CrossFit, cross_fit, weigh, workplace
 from softlearning.method.ensemble import ENOUGH_ROWS, assemble, average_folds, refit, with_fold_models
 from softlearning.method.folds import make_folds
@@ -77,7 +78,7 @@ class Learning(CallbackSupportMixin, BaseEstimator):
         training = self._validate_training(X, y, sample_weight, groups)
         if (aim := self._aim()) is not None:
             check_aim(aim, training.target, training.labels, training.weight)
-        library = resolve(self.library, self._task)
+        library = self._library(aim)
         stratify = self._task == "classification"
         splits = make_folds(
             self.cv, training.y, stratify=stratify, groups=groups, seed=training.seed, X=training.X, live=training.live
@@ -100,8 +101,13 @@ class Learning(CallbackSupportMixin, BaseEstimator):
                     break
                 rest = crossed.after_failed_refits(failures)
                 crossed = cross_fit(library, table, splits, resources, calibrate=calibrate, known=rest)
-        crossed, training = replace(crossed, models={}), training.without_table()
-        return self._keep(Record(library, crossed, solution, ensemble, training, rule))
+            crossed = replace(crossed, models={})
+            record = Record(library, crossed, solution, ensemble, training.without_table(), rule)
+            self._learn_more(record, table, resources)
+        return self._keep(record)
+
+    def _learn_more(self, record: Record, table, resources) -> None:
+        """What else is learnt from the same table and folds."""
 
     def _solve(self, crossed: CrossFit, training: Training) -> tuple[Solution, Any]:
         """The weights, and the rule that found them: with a metric to aim at, the one that serves it best held out."""
@@ -161,7 +167,7 @@ class Learning(CallbackSupportMixin, BaseEstimator):
     def _continued(self, model: Learning, library: Library, known: CrossFit, X, y):
         """Let another model learn with what this one has; the table is needed only to fit something."""
         model._check_parameters()
-        for name in ("n_features_in_", "feature_names_in_", "classes_"):
+        for name in ("n_features_in_", "feature_names_in_", "classes_", "quantile_fits_"):
             if hasattr(self, name):
                 setattr(model, name, getattr(self, name))
         training, ensemble = self._same_training(X, y), self.record_.ensemble
@@ -206,6 +212,12 @@ class Learning(CallbackSupportMixin, BaseEstimator):
 
     def _threshold(self):
         return None
+
+    def _library(self, aim: Aim | None) -> Library:
+        """The library asked for; a named one is joined by specialists of the quantile that is aimed at."""
+        library = resolve(self.library, self._task)
+        level = None if aim is None or self.loss != "auto" else aim.level
+        return library if level is None or not isinstance(self.library, str) else library + quantile_rows(level)
 
     def __sklearn_clone__(self):
         """An engine is a connection, which cannot be copied: clones share it."""

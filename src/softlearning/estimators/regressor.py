@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import (
@@ -10,7 +12,14 @@ from sklearn.utils.validation import (
 
 from softlearning.estimators.base import SoftLearning
 from softlearning.evaluation.aims import aim_of, score_model
+from softlearning.execution import cores
+from softlearning.execution.threads import one_thread
+from softlearning.library.quantiles import quantile_rows
+from softlearning.method.crossfit import cross_fit, weigh
+from softlearning.method.ensemble import predict_members
 from softlearning.method.prediction import Prediction, conformal_interval
+from softlearning.method.quantiles import checked_levels, fit_level, predict_levels, widening
+from softlearning.method.record import Record
 from softlearning.uncertainty.disagreement import blend
 from softlearning.uncertainty.selective import threshold_for_coverage
 
@@ -21,6 +30,13 @@ class SoftRegressor(RegressorMixin, SoftLearning):
     As `SoftClassifier`, for numbers: the parameters and attributes are the same, without `calibrate`, `class_weight`,
     `threshold` and `classes_`. `loss` is "auto" (squared), "squared", "absolute", "pinball:0.9" (a quantile), "huber",
     "poisson" or "tweedie:1.5"; `metric` is "r2", "neg_mean_absolute_error" (or "mae"), "rmse", "pinball:0.9", ..
+
+    Parameters
+    ----------
+    quantiles : sequence of float or None, default=None
+        Levels, such as (0.05, 0.5, 0.95), for which specialists of their own are fitted for `predict_quantile` and
+        `predict_interval`: boosting and linear regression by pinball loss. Without them quantiles come from the
+        held-out residuals of the blend, which costs no further fit.
 
     Examples
     --------
@@ -42,6 +58,7 @@ class SoftRegressor(RegressorMixin, SoftLearning):
         rule="guarded",
         loss="auto",
         metric=None,
+        quantiles=None,
         cv=None,
         column_types=None,
         refit="auto",
@@ -57,6 +74,7 @@ class SoftRegressor(RegressorMixin, SoftLearning):
         self.rule = rule
         self.loss = loss
         self.metric = metric
+        self.quantiles = quantiles
         self.cv = cv
         self.column_types = column_types
         self.refit = refit
@@ -92,10 +110,73 @@ class SoftRegressor(RegressorMixin, SoftLearning):
         f, V = self._with_disagreement(X)
         return f[:, 0], threshold_for_coverage(self.record_.held_out.disagreement, coverage) >= V
 
-    def predict_interval(self, X, coverage=0.9) -> tuple[np.ndarray, np.ndarray]:
-        """Low and high, each (n,): wider where the specialists disagree, as far as that told errors before."""
+    def predict_interval(self, X, coverage=0.9, *, method="auto") -> tuple[np.ndarray, np.ndarray]:
+        """Low and high, each (n,), that hold the truth with the nominal coverage.
+
+        method : "conformal" is symmetric about the prediction, and wider where the specialists disagree as far as that
+            told errors before; "quantile" lies between two quantiles, widened as far as held-out rows ask for it;
+            "auto" takes the one that is narrower on held-out rows, where `quantiles` were fitted, else "conformal".
+        """
+        if method not in ("auto", "conformal", "quantile"):
+            raise ValueError(f"method is {method!r}; it is 'auto', 'conformal' or 'quantile'")
         f, V = self._with_disagreement(X)
-        return conformal_interval(self.record_, f[:, 0], V, coverage)
+        fits = getattr(self, "quantile_fits_", ())
+        if method == "auto":
+            method = "quantile" if fits and self._narrower_by_quantiles(coverage) else "conformal"
+        if method == "conformal":
+            return conformal_interval(self.record_, f[:, 0], V, coverage)
+        more = widening(self.record_, fits, coverage)[0]
+        low, high = self.predict_quantile(X, [(1 - coverage) / 2, (1 + coverage) / 2]).T
+        return np.minimum(low - more, (low + high) / 2), np.maximum(high + more, (low + high) / 2)
+
+    def predict_quantile(self, X, q) -> np.ndarray:
+        """The quantile at level q of each row, (n,); of several levels (n, L). Never crossing.
+
+        They come from the specialists of the level where `quantiles` were fitted, and from the held-out residuals of
+        the blend between and beyond these levels, or where there are none.
+        """
+        levels = checked_levels(q)
+        f, V = self._with_disagreement(X)
+        table = self._validate(X)
+        fits = getattr(self, "quantile_fits_", ())
+        values = predict_levels(self.record_, fits, f[:, 0], V, lambda record: self._blend_of(record, table), levels)
+        return values[:, 0] if np.ndim(q) == 0 else values
+
+    def _narrower_by_quantiles(self, coverage: float) -> bool:
+        held = self.record_.held_out
+        low, high = conformal_interval(self.record_, held.blend[:, 0], held.disagreement, coverage)
+        return widening(self.record_, self.quantile_fits_, coverage)[1] < np.average(high - low, weights=held.weight)
+
+    def _blend_of(self, record: Record, table) -> np.ndarray:
+        """(n,) what the specialists of a level say."""
+        if not table.shape[0]:
+            return np.empty(0)
+        with one_thread:
+            P = predict_members(record.ensemble, record.support(), table, cores(self.n_jobs))
+        return blend(P, record.support_weights())[:, 0]
+
+    def _learn_more(self, record: Record, table, resources) -> None:
+        """The specialists of the quantiles that were asked for."""
+        if self.quantiles is None or table.X.load() is None:
+            return
+        levels = np.unique(checked_levels(self.quantiles))
+        self.quantile_fits_ = tuple(
+            fit_level(record, self._level_record(q, record, table, resources), q) for q in levels.tolist()
+        )
+
+    def _level_record(self, level: float, record: Record, table, resources) -> Record:
+        library = quantile_rows(level)
+        crossed = cross_fit(
+            library, table, record.crossed.splits, resources, calibrate=False, keep=self.refit is not True
+        )
+        rows, weight = crossed.predicted, table.training.weight
+        P, Y, fold = crossed.oof[rows], table.training.target[rows], crossed.fold_of_row[rows]
+        given = None if weight is None else weight[rows]
+        solution = weigh(P, Y, crossed.library, "simplex", f"pinball:{level!r}", given, fold)
+        ensemble, failures = self._complete(solution, crossed, table, resources, None)
+        if failures:
+            raise RuntimeError(f"the specialists of the quantile {level:g} could not be fitted: {failures[0].error}")
+        return Record(library, replace(crossed, models={}), solution, ensemble, record.training, "simplex")
 
     def _encode(self, y, counts=None):
         y = np.asarray(y)

@@ -60,6 +60,12 @@ class Aim:
     own: bool
 
     @property
+    def level(self) -> float | None:
+        """The quantile whose pinball loss is the metric, or None."""
+        name, _, number = self.losses[0].partition(":")
+        return 0.5 if self.own and name == "absolute" else float(number) if self.own and name == "pinball" else None
+
+    @property
     def of_labels(self) -> bool:
         """Whether the metric reads labels, so that it gains by another decision than the most probable class."""
         return self.name.startswith(OF_LABELS)

@@ -24,13 +24,14 @@ from softlearning.method.crossfit import CrossFit
 from softlearning.method.decisions import Decision
 from softlearning.method.ensemble import Ensemble, Member
 from softlearning.method.preparation import ViewKey
+from softlearning.method.quantiles import QuantileFit
 from softlearning.method.record import Record
 from softlearning.method.training import Training
 from softlearning.storage.container import ModelFileError
 from softlearning.uncertainty.calibration import Calibration
 from softlearning.weights import Solution
 
-OF_A_FIT = (Record, CrossFit, Solution, Ensemble, Member, Calibration, Failure, Decision, GreedyFor)
+OF_A_FIT = (Record, CrossFit, Solution, Ensemble, Member, Calibration, Failure, Decision, GreedyFor, QuantileFit)
 OF_THE_INPUT = (Training, Schema, Column, View, ViewKey, Library, Specialist)
 RECORDS = {cls.__name__: cls for cls in (*OF_A_FIT, *OF_THE_INPUT)}
 TASKS = ("classification", "regression")
