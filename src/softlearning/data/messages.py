@@ -25,7 +25,7 @@ def nearest(name: str, names: Iterable[Any], most: int = 12) -> str:
 
 def printable(text: object) -> str:
     """The text with control characters spelt out, so that a name in a file cannot steer a terminal."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape", "replace").decode() for c in str(text))
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in str(text))
 
 
 class CellError(ValueError):
