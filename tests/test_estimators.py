@@ -552,3 +552,25 @@ def test_a_single_split_is_enough_for_the_guard_and_for_a_stacker(refit):
     assert np.isfinite(model.oof_[200:]).all()
     assert model.score(X, y) > 0.8
     assert np.isfinite(model.cv_risk_)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        *(("time_limit", v) for v in ("5", -1, float("nan"))),
+        *(("memory_limit", v) for v in ("lots", -1, float("nan"))),
+        *(("n_jobs", v) for v in ("two", 0, 1.5)),
+        *(("cv", v) for v in ("x", 1, 2.5)),
+        *(("rule", v) for v in ("nope", 3, ["best"])),
+        *(("refit", "x"), ("loss", "x"), ("checkpoint", 3), ("column_types", [1]), ("library", []), ("library", "x")),
+    ],
+)
+def test_every_parameter_is_checked_before_anything_runs(name, value, monkeypatch):
+    def never(*_, **__):
+        raise AssertionError("the work has begun")
+
+    monkeypatch.setattr("softlearning.estimators.learning.cross_fit", never)
+    X = np.arange(40.0).reshape(20, 2)
+    settings = {"library": ["naive_bayes"], name: value}
+    with pytest.raises((ValueError, TypeError), match=f"{name}|memory|library"):
+        SoftClassifier(**settings).fit(X, np.arange(20) % 2)

@@ -314,3 +314,16 @@ def test_column_types_have_numbers_understood_by_name_too(zones):
     model = SoftRegressor(["ridge"], column_types={}).fit(X, y)
     assert "dropped `id`" in model.table_
     np.testing.assert_array_equal(model.predict(X[["x", "zone"]]), model.predict(X))
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("order_id", np.random.default_rng(0).permutation(100) + 5000),
+        ("target", np.arange(1, 101)),
+        ("who", [f"u-{k}" for k in range(100)]),
+    ],
+)
+def test_an_identifier_is_no_target(name, values):
+    with pytest.raises(ValueError, match="identifier"):
+        guess_task(pd.Series(values, name=name))

@@ -348,8 +348,13 @@ def guess_task(y: Any) -> Guess:
         raise ValueError("the target holds dates; predict a number or a class instead")
     if cells.form == "flag":
         return Guess("classification", "true or false")
+    if ENOUGH_ROWS <= cells.rows == len(cells.words) and not cells.missing:
+        raise ValueError(f"each of the {cells.rows} rows has a class of its own: an identifier cannot be predicted")
     if cells.form == "values":
         return Guess("classification", f"words, {_distinct(len(cells.filled))}")
+    name = getattr(y, "name", None)
+    if name is not None and cells.whole and (reason := _key_like(cells.data, str(name))):
+        raise ValueError(f"the target {reason}, which cannot be predicted; where it measures something, say the task")
     return _guess_from_numbers(cells.data[~np.isnan(cells.data)])
 
 

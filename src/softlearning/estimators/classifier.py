@@ -12,6 +12,7 @@ from sklearn.utils.validation import (
     column_or_1d,
 )
 
+from softlearning.data.schema import ENOUGH_ROWS
 from softlearning.estimators.base import SoftLearning
 from softlearning.evaluation.aims import aim_of, decision_for, score_model
 from softlearning.method.decisions import shares_of, with_prior
@@ -245,6 +246,8 @@ class SoftClassifier(ClassifierMixin, SoftLearning):
         self.classes_ = np.unique(y if counts is None else y[counts])
         if len(self.classes_) < 2:
             raise ValueError(f"y has one class only, {self.classes_.tolist()[0]!r}: there is nothing to tell apart")
+        if len(self.classes_) == len(y) >= ENOUGH_ROWS:
+            raise ValueError(f"each of the {len(y)} rows has a class of its own: an identifier cannot be predicted")
         codes = self._encode_again(y)
         return codes, (codes[:, None] == np.arange(len(self.classes_))).astype(float)
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import copy
+import os
 import time
 import warnings
+from collections.abc import Mapping
 from dataclasses import replace
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -29,7 +32,9 @@ from softlearning.method.ensemble import ENOUGH_ROWS, assemble, average_folds, r
 from softlearning.method.folds import make_folds
 from softlearning.method.record import Record, failure_table, leaderboard
 from softlearning.method.training import Resources, Training, with_mean_one
+from softlearning.method.usefulness import warn_if_useless
 from softlearning.weights import LOSSES, Solution
+from softlearning.weights.rules import RULES
 
 REFITS = (True, False, "auto")
 
@@ -147,6 +152,7 @@ class Learning(CallbackSupportMixin, BaseEstimator):
         self.leaderboard_ = leaderboard(record)
         self._keep_aim(record)
         self._warn_of_failures()
+        warn_if_useless(record, stacklevel=6)
         return self
 
     def _keep_aim(self, record: Record) -> None:
@@ -201,8 +207,27 @@ class Learning(CallbackSupportMixin, BaseEstimator):
             raise ValueError(f"loss is {self.loss!r}; for {self._task} it is one of {', '.join(allowed)}")
         if self.refit not in REFITS:
             raise ValueError(f"refit is {self.refit!r}; it is True, False or 'auto'")
-        if self.time_limit is not None and not self.time_limit > 0:
-            raise ValueError(f"time_limit is {self.time_limit!r}; give a positive number or None")
+        for name, holds, form in (
+            (
+                "time_limit",
+                lambda v: v is None or (isinstance(v, Real) and float(v) > 0),
+                "a positive number of seconds or None",
+            ),
+            (
+                "n_jobs",
+                lambda v: v is None or (isinstance(v, Integral) and v != 0),
+                "a number of cores, -1 for all, or None",
+            ),
+            ("checkpoint", lambda v: v is None or isinstance(v, str | os.PathLike), "the path of a folder or None"),
+            ("column_types", lambda v: v is None or isinstance(v, Mapping), "a dict of column names and types"),
+            (
+                "rule",
+                lambda v: callable(v) or (isinstance(v, str) and v in RULES),
+                f"one of {', '.join(RULES)}, or a callable",
+            ),
+        ):
+            if not holds(value := getattr(self, name)):
+                raise ValueError(f"{name} is {value!r}; give {form}")
         parse_bytes(self.memory_limit)
         self._aim()
 
