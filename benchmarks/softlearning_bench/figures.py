@@ -8,21 +8,35 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
 import numpy as np
+import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from scipy import stats
 
 from softlearning_bench.datasets import dataset
+from softlearning_bench.drawing import (
+    BLACK,
+    BLUE,
+    GREEN,
+    GREY,
+    NARROW,
+    ORANGE,
+    PURPLE,
+    RED,
+    SKY,
+    YELLOW,
+    blank,
+    save_svg,
+)
 from softlearning_bench.significance import breakdown, friedman, nemenyi_distance, places, ranks, win_matrix
 from softlearning_bench.summary import CHANGES, FIELD, OURS, SOFT, TOLERANCE, Summary, mean_by_task
 
-BLUE, ORANGE, GREEN, PURPLE, SKY, RED, YELLOW, GREY, BLACK = (
-    "#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#999999", "#000000",
-)  # fmt: skip
 FAMILY_COLOUR = {
     "linear": BLUE,
     "instance": SKY,
@@ -34,7 +48,6 @@ FAMILY_COLOUR = {
     "baseline": GREY,
 }
 HATCH = dict(zip(FAMILY_COLOUR, ("", "//", "", "xx", "..", "\\\\", "", "--")))
-STYLE: dict[Any, Any] = {"font.size": 8, "svg.fonttype": "none", "axes.spines.top": False, "axes.spines.right": False}
 REPRESENTATIVE = (
     "C09_house_price",
     "C05_energy",
@@ -45,14 +58,45 @@ REPRESENTATIVE = (
 )
 
 
-def _axes(width: float, height: float, columns: int = 1) -> tuple[Figure, Any]:
-    figure = Figure(figsize=(width, height), layout="constrained")
-    return figure, figure.subplots(1, columns)
-
-
 def _short(name: str) -> str:
     """A01_iris -> A01 iris"""
     return name.replace("_", " ")
+
+
+PAPERS = f"{SOFT} (paper)"  # one letter apart from our name in a small figure is too near
+
+
+def _named(method: object) -> str:
+    """How a method is called in a figure."""
+    return PAPERS if method == SOFT else "level 2 (stackers)" if method == "stacker" else str(method)
+
+
+def _bootstrap(values, size: int = 2000) -> np.ndarray:
+    """Means of rows drawn with replacement; their 2.5 and 97.5 % points by column, (2, k)."""
+    values = np.asarray(values, dtype=float)
+    drawn = np.random.default_rng(0).integers(0, len(values), (size, len(values)))
+    return np.quantile(values[drawn].mean(axis=1), [0.025, 0.975], axis=0)
+
+
+def _reach(mean, interval) -> np.ndarray:
+    """Distances of an interval from its centre, as error bars want them."""
+    return np.maximum(np.abs(np.asarray(interval) - np.asarray(mean)), 0)
+
+
+def _of_folds(summary: Summary, metric: str, method: str, rival: str) -> pd.DataFrame:
+    """By dataset: mean over the folds of a metric's difference from a rival, and half its 95 % interval.
+
+    The folds share training rows: their variance counts 1/5 + 1/4 times (Nadeau and Bengio). "loss" is the log ratio.
+    """
+    cells = summary.cells[(summary.cells["seed"] == summary.seed) & (summary.cells["status"] == "ok")]
+    if metric == "loss":
+        raw = cells["log_loss"].fillna(cells["rmse"]).clip(lower=1e-3)
+        cells = cells.assign(loss=np.log(raw.astype(float)))
+    wide = cells.pivot_table(index=["dataset", "fold"], columns="method", values=metric)[[method, rival]].dropna()
+    folds = (wide[method] - wide[rival]).groupby(level=0, sort=False)
+    n = folds.size()
+    half = stats.t.ppf(0.975, (n - 1).clip(lower=1)) * folds.std() * np.sqrt(1 / n + 1 / (n - 1).clip(lower=1))
+    return pd.DataFrame({"mean": folds.mean(), "half": half})
 
 
 def _colour(method: str) -> str:
@@ -62,7 +106,7 @@ def _colour(method: str) -> str:
 def _emphasise(labels) -> None:
     """Our row and the paper's are bold: the eye finds them without colour."""
     for label in labels:
-        label.set_fontweight("bold" if label.get_text() in (OURS, SOFT) else "normal")
+        label.set_fontweight("bold" if label.get_text() in (OURS, PAPERS) else "normal")
 
 
 # -- Figure 2 ---------------------------------------------------------------------------------------------------------
@@ -71,7 +115,7 @@ def _emphasise(labels) -> None:
 def heatmap(summary: Summary) -> Figure:
     """2a: score of every method on every dataset; the best of a row (within .001) is framed and bold."""
     table = summary.scores[summary.methods()]
-    figure, axes = _axes(9, 0.24 * len(table) + 1.2)
+    figure, axes = blank(6.6, 0.24 * len(table) + 1.2)
     behind = table.rsub(table.max(axis=1), axis=0).clip(upper=0.2)
     axes.imshow(behind, cmap="Blues", aspect="auto", vmin=0, vmax=0.25)
     for i, (_, row) in enumerate(table.iterrows()):
@@ -80,50 +124,52 @@ def heatmap(summary: Summary) -> Figure:
     _label(axes, [_short(name) for name in table.index], list(table.columns))
     tasks = [dataset(name).task for name in table.index]
     axes.axhline(tasks.count("classification") - 0.5, color=BLACK, linestyle="--", linewidth=1)
-    axes.set_title("Accuracy or R2; shade: how far behind the best of the row (darkest: .2 or more)")
+    axes.set_title("Accuracy or R2; shade: behind the best of the row (darkest: .2 or more)")
     return figure
 
 
 def _cell(axes: Axes, i: int, j: int, value: float, best: bool, dark: bool) -> None:
     text = "-" if np.isnan(value) else f"{value:.3f}"
     weight = "bold" if best else "normal"
-    axes.text(j, i, text, ha="center", va="center", fontsize=6.5, color="white" if dark else BLACK, fontweight=weight)
+    axes.text(j, i, text, ha="center", va="center", fontsize=5.5, color="white" if dark else BLACK, fontweight=weight)
     if best:
         axes.add_patch(mpl.patches.Rectangle((j - 0.47, i - 0.45), 0.94, 0.9, fill=False, edgecolor=RED, linewidth=1))
 
 
 def _label(axes: Axes, rows: list[str], columns: list[str]) -> None:
-    axes.set_yticks(range(len(rows)), rows)
-    axes.set_xticks(range(len(columns)), columns, rotation=35, ha="right")
+    axes.set_yticks(range(len(rows)), map(_named, rows))
+    axes.set_xticks(range(len(columns)), map(_named, columns), rotation=35, ha="right")
     axes.spines[:].set_visible(False)
     axes.tick_params(length=0)
     _emphasise([*axes.get_xticklabels(), *axes.get_yticklabels()])
 
 
-def differences(summary: Summary, rival: str = "CatBoost") -> Figure:
-    """2b: by dataset, how far the paper's method and ours lie above or below CatBoost."""
+def differences(summary: Summary, rival: str = "CatBoost", metric: str = "score") -> Figure:
+    """2b: by dataset, how far the paper's method and ours lie above or below CatBoost, with intervals over folds."""
     methods = summary.methods((OURS, SOFT))
-    table = summary.complete([*methods, rival])
-    gain = table[methods].sub(table[rival], axis=0).sort_values(methods[0])
-    figure, axes = _axes(6, 0.22 * len(gain) + 1)
-    height, y = 0.8 / len(methods), np.arange(len(gain))
-    for k, method in enumerate(methods):
-        hatch = "" if method == OURS else "///"
-        axes.barh(
-            y + k * height,
-            gain[method],
-            height,
-            color=_colour(method),
-            hatch=hatch,
-            label=method,
-            edgecolor=BLACK,
-            linewidth=0.3,
-        )
-    axes.set_yticks(y + 0.4 - height / 2, [_short(name) for name in gain.index])
+    found = {method: _of_folds(summary, metric, method, rival) for method in methods}
+    order = found[methods[0]]["mean"].sort_values().index
+    figure, axes = blank(NARROW, 0.24 * len(order) + 1)
+    for k, (method, lines) in enumerate(found.items()):
+        here = lines.reindex(order)
+        style: dict[str, Any] = {"fmt": "o" if method == OURS else "s", "markersize": 3.5, "elinewidth": 0.7}
+        y = np.arange(len(order)) + 0.22 * k
+        axes.errorbar(here["mean"], y, xerr=here["half"], color=_colour(method), label=_named(method), **style)
+    axes.set_yticks(np.arange(len(order)) + 0.11, [_short(name) for name in order])
+    axes.set_ylim(-0.7, len(order))
     axes.axvline(0, color=BLACK, linewidth=0.8)
-    axes.set_xlabel(f"score minus that of {rival}")
-    axes.legend(loc="lower right", frameon=False)
+    widest = float(max(lines["mean"].abs().max() for lines in found.values()))
+    axes.set_xlim(-1.3 * widest, 1.3 * widest)
+    axes.set_xlabel(
+        f"score minus that of {rival}" if metric == "score" else f"log(loss / loss of {rival}); left is better"
+    )
+    figure.legend(loc="outside upper left", frameon=False, ncols=2)
     return figure
+
+
+def loss_differences(summary: Summary) -> Figure:
+    """The same of log loss or RMSE."""
+    return differences(summary, metric="loss")
 
 
 def mean_ranks(summary: Summary) -> Figure:
@@ -133,17 +179,22 @@ def mean_ranks(summary: Summary) -> Figure:
     order = np.argsort(outcome.mean_ranks)
     distance = nemenyi_distance(table.shape[1], len(table))
     best = outcome.mean_ranks[order[0]]
-    figure, axes = _axes(6, 3)
+    figure, axes = blank(NARROW, 3)
+    interval = _bootstrap(ranks(table))[:, order]
     axes.axvspan(best, best + distance, color=SKY, alpha=0.3, label=f"within {distance:.2f} of the best (Nemenyi, 5 %)")
     names = [table.columns[j] for j in order]
     axes.scatter(outcome.mean_ranks[order], range(len(order)), color=[_colour(name) for name in names], zorder=3)
+    axes.errorbar(outcome.mean_ranks[order], range(len(order)), xerr=_reach(outcome.mean_ranks[order], interval),
+                  fmt="none", color=GREY, elinewidth=0.8, zorder=2)  # fmt: skip
     for i, j in enumerate(order):
-        axes.annotate(f"{outcome.mean_ranks[j]:.2f}", (outcome.mean_ranks[j], i), (6, -3), textcoords="offset points")
-    axes.set_yticks(range(len(order)), names)
+        axes.annotate(f"{outcome.mean_ranks[j]:.2f}", (interval[1, i], i), (4, -3), textcoords="offset points")
+    axes.set_yticks(range(len(order)), map(_named, names))
     axes.invert_yaxis()
     axes.set_xlabel(f"mean rank over {len(table)} datasets (1 is best)")
-    axes.set_title(f"Friedman chi2 = {outcome.ties_corrected:.2f}, p = {outcome.p:.2g}")
-    axes.legend(frameon=False, loc="upper right")
+    test = f"Friedman chi2 = {outcome.ties_corrected:.2f}, p = {outcome.p:.2g}"
+    axes.set_title(f"{test}\nbars: 95 %, bootstrap over datasets", fontsize=8)
+    axes.margins(x=0.12)
+    figure.legend(loc="outside lower left", frameon=False)
     _emphasise(axes.get_yticklabels())
     return figure
 
@@ -158,7 +209,7 @@ def rank_distribution(summary: Summary) -> Figure:
     k = table.shape[1]
     counts = np.array([np.bincount(R[:, j], minlength=k + 1)[1:] for j in range(k)])
     order = np.argsort(ranks(table).mean(axis=0))
-    figure, axes = _axes(6.5, 0.32 * k + 1)
+    figure, axes = blank(NARROW, 0.32 * k + 1)
     axes.imshow(counts[order], cmap="Blues", aspect="auto")
     for i, j in enumerate(order):
         for rank, count in enumerate(counts[j]):
@@ -176,10 +227,12 @@ def first_places(summary: Summary, grouping: str) -> Figure:
     parts = breakdown(table, {grouping: summary.groups(table.index)[grouping]}, TOLERANCE)[grouping]
     overall = [p.first for p in places(table, TOLERANCE)]
     order = np.argsort(overall)[::-1][: 6 if grouping == "size" else None]
-    figure, axes = _axes(6.5, 2.8)
+    figure, axes = blank(NARROW, 3)
     width = 0.8 / len(parts)
     for k, (part, found) in enumerate(parts.items()):
-        share = [100 * found[j].first / found[j].datasets for j in order]
+        share = np.array([100 * found[j].first / found[j].datasets for j in order])
+        proportion = [stats.binomtest(found[j].first, found[j].datasets).proportion_ci(method="wilson") for j in order]
+        reach = _reach(share, 100 * np.array(proportion).T)
         label = f"{part} ({found[0].datasets})"
         colour, hatch = (BLUE, ORANGE, GREEN)[k], ("", "///", "...")[k]
         axes.bar(
@@ -191,9 +244,12 @@ def first_places(summary: Summary, grouping: str) -> Figure:
             hatch=hatch,
             edgecolor=BLACK,
             linewidth=0.3,
+            yerr=reach,
+            error_kw={"elinewidth": 0.7},
         )
-    axes.set_xticks(np.arange(len(order)) + 0.4 - width / 2, [table.columns[j] for j in order], rotation=30, ha="right")
-    axes.set_ylabel("first or tied, % of datasets")
+    names = [_named(table.columns[j]) for j in order]
+    axes.set_xticks(np.arange(len(order)) + 0.4 - width / 2, names, rotation=30, ha="right")
+    axes.set_ylabel("first or tied, % of datasets (95 %)")
     axes.legend(frameon=False)
     _emphasise(axes.get_xticklabels())
     return figure
@@ -211,22 +267,28 @@ def by_size(summary: Summary) -> Figure:
 
 
 def trade_off(summary: Summary) -> Figure:
-    """4: mean accuracy against mean R2, one point a method."""
-    means = mean_by_task(summary.complete()).dropna()
-    figure, axes = _axes(5, 4)
-    for method, (accuracy, r2) in means.iterrows():
-        big = method in (OURS, SOFT)
-        axes.scatter(accuracy, r2, s=70 if big else 25, color=_colour(str(method)), zorder=3)
-        beside = {"xytext": (-7, 4), "ha": "right"} if method == SOFT else {"xytext": (5, 4)}  # the two lie close
-        weight = "bold" if big else "normal"
-        axes.annotate(str(method), (accuracy, r2), textcoords="offset points", fontweight=weight, **beside)
-    for method in means.index.intersection([OURS]):
-        axes.axvline(means.loc[method, "classification"], color=GREY, linestyle=":", zorder=1)
-        axes.axhline(means.loc[method, "regression"], color=GREY, linestyle=":", zorder=1)
-    axes.margins(x=0.2, y=0.1)
+    """4: mean accuracy against mean R2, one point a method; names stand in a column beside, so that none overlap."""
+    table = summary.complete()
+    means = mean_by_task(table).dropna().sort_values("regression")
+    figure, axes = blank(NARROW, 3.8)
+    reach = {t: _bootstrap(table[np.array(summary.groups(table.index)["task"]) == t]) for t in means.columns}
+    column = {name: k for k, name in enumerate(table.columns)}
+    for k, (method, (accuracy, r2)) in enumerate(means.iterrows()):
+        big, colour = method in (OURS, SOFT), _colour(str(method))
+        spread = [_reach(value, reach[t][:, column[method]])[:, None] for t, value in means.loc[method].items()]
+        axes.errorbar(accuracy, r2, xerr=spread[0], yerr=spread[1], color=GREY, elinewidth=0.3, zorder=1)
+        axes.scatter(accuracy, r2, s=50 if big else 20, color=colour, zorder=3)
+        height = (k + 0.5) / len(means)
+        axes.annotate(_named(method), (accuracy, r2), (1.03, height), textcoords="axes fraction", va="center",
+                      fontweight="bold" if big else "normal", annotation_clip=False,
+                      arrowprops={"arrowstyle": "-", "linewidth": 0.4, "color": GREY})  # fmt: skip
     axes.set_xlabel("mean accuracy, classification")
     axes.set_ylabel("mean R2, regression")
+    axes.set_title("bars: 95 %, bootstrap over datasets", fontsize=8)
     return figure
+
+
+LEVEL_2_AT = 1.1  # where the bars of stackers begin
 
 
 def _stacked_weights(axes: Axes, table, names: list[str]) -> None:
@@ -239,30 +301,34 @@ def _stacked_weights(axes: Axes, table, names: list[str]) -> None:
             "edgecolor": BLACK,
             "linewidth": 0.3,
         }
-        axes.barh(range(len(table)), share, 0.75, left=left, label=family, **style)
-        left += share
+        apart = LEVEL_2_AT if family == "stacker" else left
+        axes.barh(range(len(table)), share, 0.75, left=apart, label=_named(family), **style)
+        left += 0 if family == "stacker" else share
     axes.set_yticks(range(len(table)), names)
     axes.invert_yaxis()
-    axes.set_xlim(0, 1)
-    axes.set_xlabel("weight")
+    if "stacker" in table:
+        axes.axvline((1 + LEVEL_2_AT) / 2, color=GREY, linestyle=":", linewidth=0.8)
+        axes.set_xticks([0, 0.5, 1, LEVEL_2_AT, LEVEL_2_AT + 0.5, LEVEL_2_AT + 1], ["0", ".5", "1", "0", ".5", "1"])
+    axes.set_xlim(0, LEVEL_2_AT + 1 if "stacker" in table else 1)
+    axes.set_xlabel("weight of level 1, by family; level 2 apart" if "stacker" in table else "weight")
 
 
 def some_weights(summary: Summary) -> Figure:
     """5: weights by family on six representative datasets, the paper's method beside ours."""
-    figure, axes = _axes(9, 2.8, columns=2)
+    figure, axes = blank(NARROW, 4.4, rows=2)
     for ax, method in zip(axes, (SOFT, OURS)):
         table = summary.family_weights(method)
         table = table.loc[[name for name in REPRESENTATIVE if name in table.index]]
         scores = summary.scores[method]
         _stacked_weights(ax, table, [f"{_short(name)} ({scores[name]:.3f})" for name in table.index])
-        ax.set_title(method)
-    figure.legend(*_family_legend(figure), loc="outside lower center", ncols=8, frameon=False)
+        ax.set_title(_named(method))
+    figure.legend(*_family_legend(figure), loc="outside lower center", ncols=4, frameon=False)
     return figure
 
 
 def _family_legend(figure: Figure) -> tuple[list, list]:
     found = {label: handle for ax in figure.axes for handle, label in zip(*ax.get_legend_handles_labels())}
-    names = [family for family in FAMILY_COLOUR if family in found]
+    names = [_named(family) for family in FAMILY_COLOUR if _named(family) in found]
     return [found[name] for name in names], names
 
 
@@ -275,7 +341,7 @@ def pairwise_wins(summary: Summary) -> Figure:
     wins = win_matrix(table, TOLERANCE)
     order = np.argsort(-wins.sum(axis=1))
     wins, names = wins[np.ix_(order, order)], [table.columns[j] for j in order]
-    figure, axes = _axes(6.5, 5)
+    figure, axes = blank(NARROW, 4.8)
     axes.imshow(wins - wins.T, cmap="PuOr_r", vmin=-len(table), vmax=len(table))
     for i in range(len(names)):
         for j in range(len(names)):
@@ -283,7 +349,7 @@ def pairwise_wins(summary: Summary) -> Figure:
             text = "-" if i == j else str(wins[i, j])
             axes.text(j, i, text, ha="center", va="center", color="white" if strong else BLACK)
     _label(axes, names, names)
-    axes.set_title(f"wins of the row over the column, of {len(table)} (purple: the row loses more often)")
+    axes.set_title(f"wins of the row over the column, of {len(table)} (purple: loses more often)")
     return figure
 
 
@@ -291,7 +357,7 @@ def distributions(summary: Summary) -> Figure:
     """S2: box plots of the scores over datasets; diamonds are means."""
     table = summary.complete()
     task = np.array(summary.groups(table.index)["task"])
-    figure, axes = _axes(9, 3.6, columns=2)
+    figure, axes = blank(NARROW, 6, rows=2)
     for ax, (kind, label) in zip(axes, (("classification", "accuracy"), ("regression", "R2"))):
         part = table[task == kind]
         if len(part):
@@ -308,19 +374,19 @@ def _boxes(axes: Axes, table) -> None:
         box.set_facecolor(_colour(method))
     for line in drawn["medians"]:
         line.set_color(BLACK)
-    axes.set_xticks(range(1, table.shape[1] + 1), list(table.columns), rotation=35, ha="right")
+    axes.set_xticks(range(1, table.shape[1] + 1), map(_named, table.columns), rotation=35, ha="right")
     _emphasise(axes.get_xticklabels())
 
 
 def all_weights(summary: Summary, method: str = SOFT) -> Figure:
     """S3: weights by family on every dataset."""
     table = summary.family_weights(method)
-    figure, axes = _axes(6.5, 0.21 * len(table) + 1)
+    figure, axes = blank(NARROW, 0.21 * len(table) + 1)
     scores = summary.scores[method]
     _stacked_weights(axes, table, [f"{_short(name)} ({scores[name]:.3f})" for name in table.index])
     tasks = [dataset(name).task for name in table.index]
     axes.axhline(tasks.count("classification") - 0.5, color=BLACK, linestyle="--", linewidth=1)
-    axes.set_title(method)
+    axes.set_title(_named(method))
     figure.legend(*_family_legend(figure), loc="outside lower center", ncols=4, frameon=False)
     return figure
 
@@ -337,23 +403,26 @@ def changes(summary: Summary) -> Figure:
     """What each change adds to the paper's method: gain in score by dataset, and its mean."""
     table = summary.complete(CHANGES)
     gain = table.sub(table[SOFT], axis=0).drop(columns=SOFT)
-    figure, axes = _axes(6.5, 2.6)
+    figure, axes = blank(NARROW, 2.8)
+    interval = _bootstrap(gain)
     spread = np.linspace(-0.18, 0.18, len(gain))
     for k, method in enumerate(gain.columns):
         axes.scatter(gain[method].clip(-0.1, 0.1), k + spread, s=9, color=GREY)
         axes.plot([gain[method].mean()] * 2, [k - 0.3, k + 0.3], color=RED, linewidth=2)
-        axes.annotate(f"{gain[method].mean():+.4f}", (0.108, k), va="center", annotation_clip=False)
+        axes.plot(interval[:, k], [k, k], color=RED, linewidth=1)
+        text = f"{gain[method].mean():+.4f}\n({interval[0, k]:+.4f} to {interval[1, k]:+.4f})"
+        axes.annotate(text, (0.108, k), va="center", annotation_clip=False, fontsize=6.5)
     axes.set_yticks(range(gain.shape[1]), list(gain.columns))
     axes.invert_yaxis()
     axes.axvline(0, color=BLACK, linewidth=0.8)
-    axes.set_xlim(-0.105, 0.135)
-    axes.set_xlabel(f"score minus that of {SOFT} (cut at .1); the line and the number are the mean")
+    axes.set_xlim(-0.105, 0.19)
+    axes.set_xlabel(f"score minus that of {PAPERS} (cut at .1); mean and 95 %")
     return figure
 
 
 def seconds(summary: Summary) -> Figure:
     """Seconds of one fit on one core against rows times columns."""
-    figure, axes = _axes(6, 3.6)
+    figure, axes = blank(NARROW, 3.6)
     shown = {
         OURS: ("o", BLUE),
         SOFT: ("s", ORANGE),
@@ -365,7 +434,7 @@ def seconds(summary: Summary) -> Figure:
         if method in summary.scores.columns:
             spent = summary.mean("fit_seconds", method)
             size = [dataset(name).n * dataset(name).d for name in spent.index]
-            axes.scatter(size, spent, marker=marker, s=18, color=colour, label=method)
+            axes.scatter(size, spent, marker=marker, s=18, color=colour, label=_named(method))
     axes.set_xscale("log")
     axes.set_yscale("log")
     axes.set_xlabel("rows times columns")
@@ -376,7 +445,7 @@ def seconds(summary: Summary) -> Figure:
 
 def paper_against_ours(summary: Summary) -> Figure:
     """The score that the paper prints against the one measured here, for its ten methods."""
-    figure, axes = _axes(4.6, 4.2)
+    figure, axes = blank(4.6, 4.2)
     for method in summary.methods(FIELD[1:]):
         both = summary.scores[method].dropna()
         odd = method == "Best-of-3"  # defined as a maximum of three columns, printed as something else
@@ -408,6 +477,7 @@ FIGURES = (
     FigureRow("heatmap", "2a", heatmap, "Scores of all methods on all datasets.", ()),
     FigureRow("differences", "2b", differences, "The paper's method and ours against CatBoost, by dataset.",
               (SOFT, "CatBoost")),
+    FigureRow("loss_differences", "-", loss_differences, "The same of log loss or RMSE.", (OURS, SOFT, "CatBoost")),
     FigureRow("mean_ranks", "2c", mean_ranks, "Mean ranks, and what Nemenyi's test cannot tell from the best."),
     FigureRow("rank_distribution", "3a", rank_distribution, "How often a method had which rank."),
     FigureRow("by_task", "3b", by_task, "First or tied within .001, by task."),
@@ -433,7 +503,5 @@ def draw_all(summary: Summary, folder: Path) -> dict[str, Path]:
     drawn = {}
     for row in FIGURES:
         if set(row.needs) <= ran and len(summary.complete(row.needs)):
-            with mpl.rc_context(STYLE | {"svg.hashsalt": row.file}):
-                drawn[row.file] = folder / f"{row.file}.svg"
-                row.draw(summary).savefig(drawn[row.file], metadata={"Date": None})
+            drawn[row.file] = save_svg(partial(row.draw, summary), folder / f"{row.file}.svg")
     return drawn

@@ -39,6 +39,7 @@ def cell(row, method, fold, score, rng):
         "fold": fold,
         "seed": 42,
         "score": score,
+        "log_loss" if row.task == "classification" else "rmse": 1.01 - score,
         "fit_seconds": row.n * row.d * 1e-5 * (10 if weights else 1),
         "predict_seconds": 0.01,
         "peak_memory": 200,

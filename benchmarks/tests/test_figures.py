@@ -4,7 +4,17 @@ import numpy as np
 import pytest
 
 from benchmarks.tests.fake import fake_cells
-from softlearning_bench.figures import FIGURES, STYLE, draw_all, heatmap, mean_ranks, pairwise_wins
+from softlearning_bench.drawing import STYLE
+from softlearning_bench.figures import (
+    FIGURES,
+    LEVEL_2_AT,
+    draw_all,
+    heatmap,
+    mean_ranks,
+    our_weights,
+    pairwise_wins,
+    trade_off,
+)
 from softlearning_bench.summary import FIELD, summarise
 
 mpl = pytest.importorskip("matplotlib")
@@ -58,3 +68,31 @@ def test_a_run_with_few_methods_draws_what_it_can(tmp_path):
     cells = fake_cells(["A02_wine", "C10_tiny_regression"])
     few = cells[cells["method"].isin(["CatBoost", "Random Forest"])]
     assert "heatmap" in draw_all(summarise(few), tmp_path)
+
+
+def test_our_name_and_the_papers_are_never_confused(drawn):
+    for path in drawn.values():
+        assert ">Soft Learning<" not in path.read_text()
+    assert ">Soft Learning (paper)<" in drawn["mean_ranks"].read_text()
+
+
+def test_every_figure_is_readable_on_a_dark_page_and_a_telephone(drawn):
+    for path in drawn.values():
+        text = path.read_text()
+        assert "prefers-color-scheme: dark" in text
+        assert float(text.partition('width="')[2].partition("pt")[0]) <= 480
+
+
+def test_names_beside_the_trade_off_do_not_overlap(summary):
+    heights = sorted(text.xyann[1] for text in trade_off(summary).axes[0].texts)
+    assert len(heights) == len(FIELD)
+    assert np.diff(heights).min() > 0.05  # of the height of the axes: a line of text
+
+
+def test_level_2_has_bars_of_its_own(summary):
+    cells = summary.cells.copy()
+    ours = cells["method"] == "softlearning"
+    cells.loc[ours, "weights"] = '{"log_pool": 0.6, "ridge": 0.4}'
+    axes = our_weights(summarise(cells)).axes[0]
+    begin = {round(bar.get_x(), 3) for bar in axes.patches if round(bar.get_width(), 3) == 0.6}
+    assert begin == {LEVEL_2_AT}
