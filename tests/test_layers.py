@@ -27,6 +27,7 @@ ROOMS = (
     "estimators",
     "demo",
     "serve",
+    "studio",
     "cli",
     "__main__",
 )

@@ -43,6 +43,7 @@ def main(context: click.Context, traceback: bool) -> None:
     """The best combination of algorithms for your table.
 
     \b
+    softlearning studio
     softlearning fit houses.csv --target price --out houses.model --report houses.html
     softlearning evaluate houses.model test.csv
     softlearning predict houses.model new.csv --out predictions.csv
@@ -54,5 +55,6 @@ def main(context: click.Context, traceback: bool) -> None:
 
 for command in (
     learning.fit, using.evaluate, using.compare, using.predict, using.report, showing.demo, showing.serve,
+    showing.studio,
 ):  # fmt: skip
     main.add_command(command)

@@ -7,7 +7,7 @@ import re
 import sys
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -125,17 +125,19 @@ def size_of(path: Path) -> str:
 class Stages:
     """What is going on after the fit: a line for each stage, with the seconds it may take, and those it took.
 
-    Lines go to standard error, and only where somebody watches.
+    Lines go to standard error, and only where somebody watches; `heard`, where given, is called with each.
     """
 
-    def __init__(self, shown: bool | None = None):
+    def __init__(self, shown: bool | None = None, heard: Callable[[dict[str, Any]], Any] | None = None):
         self.shown = sys.stderr.isatty() if shown is None else shown
+        self.heard = heard or (lambda news: None)
         self.begun: float | None = None
 
     def __call__(self, what: str, seconds: float | None = None) -> None:
         self.end()
+        about = f", about {max(1, round(seconds))} s" if seconds is not None else ""
+        self.heard({"stage": what + about})
         if self.shown:
-            about = f", about {max(1, round(seconds))} s" if seconds is not None else ""
             click.echo(f"{what}{about} ..", nl=False, err=True)
             self.begun = time.monotonic()
 

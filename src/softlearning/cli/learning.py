@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import json
+import os
 import shlex
 import sys
+import threading
+from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +17,7 @@ import click
 from softlearning.cli.arguments import (
     FILE,
     FOLDER,
+    INTERRUPTED,
     KEY_FILE,
     Stages,
     amount,
@@ -71,10 +77,11 @@ class FitCommand(click.Command):
 @click.option("--checkpoint", type=FOLDER, metavar="FOLDER", help="Keep finished work here, to resume after a crash.")
 @click.option("--seed", type=int, default=42, show_default=True)
 @click.option("--allow-useless", is_flag=True, help=f"Do not end with exit code {USELESS} where nothing was learnt.")
+@click.option("--events", type=FILE, hidden=True, help="For programs: news as json lines; ends when their pipe does.")
 @KEY_FILE
 @click.pass_context
 def fit(context, table, target, out, page, test, library, metric, threshold, time_limit, memory_limit, jobs, task,
-        types, drop, group, weight, time, cv, checkpoint, seed, allow_useless):  # fmt: skip
+        types, drop, group, weight, time, cv, checkpoint, seed, allow_useless, events):  # fmt: skip
     """Learn from TABLE and save the model."""
     from softlearning.report import console
 
@@ -90,7 +97,8 @@ def fit(context, table, target, out, page, test, library, metric, threshold, tim
         "cv": cv,
     }
     check_outputs(out, page)
-    with plain_errors(context), Stages() as stage:
+    heard = None if events is None else news_to(events)
+    with plain_errors(context), Stages(heard=heard) as stage:
         signed, frame = key(), read(table)
         if time is not None:
             if group is not None:
@@ -104,7 +112,7 @@ def fit(context, table, target, out, page, test, library, metric, threshold, tim
             settings["threshold"] = threshold if threshold == "auto" else float(threshold)
         _print_understood(X, given, f"Target `{target}`: {task}{reason}")
         settings["n_jobs"] = _jobs(settings["library"], task, X, y) if jobs is None else jobs
-        model = _fitted(task, settings, X, _labels(y, task), row_weight, groups)
+        model = _fitted(task, settings, X, _labels(y, task), row_weight, groups, heard)
         summary = summary_of(model, test if page else None, drawn=page is not None, tell=stage, table=table.name)
         stage.end()
         click.echo("\n".join(console.model(summary)) + "\n")
@@ -119,13 +127,33 @@ def fit(context, table, target, out, page, test, library, metric, threshold, tim
         _end(context, summary, out, allow_useless)
 
 
-def _fitted(task: str, settings: dict[str, Any], X, y, row_weight, groups):
-    """A model of the task, fitted; live progress on a terminal."""
+def _fitted(task: str, settings: dict[str, Any], X, y, row_weight, groups, heard=None):
+    """A model of the task, fitted; live progress on a terminal, or news for a program."""
     from softlearning.estimators import SoftClassifier, SoftRegressor
 
     estimator = SoftClassifier if task == "classification" else SoftRegressor
-    model = estimator(**settings, progress=sys.stderr.isatty())
+    watch = sys.stderr.isatty() if heard is None else lambda event: heard(asdict(event))
+    model = estimator(**settings, progress=watch)
     return model.fit(X, y, sample_weight=row_weight, groups=groups)
+
+
+def news_to(path: Path) -> Callable[[dict[str, Any]], None]:
+    """A writer of json lines; when standard input ends, whoever listened is gone, and so is this process."""
+
+    def watch() -> None:
+        while os.read(0, 1):  # past the buffers of Python, which cannot be locked when it ends
+            pass
+        os._exit(INTERRUPTED)
+
+    if sys.stdin is not None and not sys.stdin.isatty():
+        threading.Thread(target=watch, daemon=True).start()
+    path.write_bytes(b"")
+
+    def write(news: dict[str, Any]) -> None:
+        with path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(news, default=str) + "\n")
+
+    return write
 
 
 def _jobs(library: str | list[str], task: str, X, y) -> int:

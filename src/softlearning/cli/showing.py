@@ -43,3 +43,23 @@ def serve(context, model, host, port, workers, token_file, hosts):
         token, fitted = secret(token_file), load_model(model)
         click.echo(f"POST rows to http://{host}:{port}/predict; /docs says how. Stop with Ctrl-C.")
         serve_model(fitted, host=host, port=port, workers=workers, token=token, hosts=hosts)
+
+
+@click.command()
+@click.option(
+    "--folder", type=FOLDER, default=Path("studio"), show_default=True, help="Where table, work and results are."
+)
+@click.option("--port", type=PORT, default=8811, show_default=True)
+@click.option("--browser/--no-browser", default=True, help="Open the page.")
+@click.pass_context
+def studio(context, folder, port, browser):
+    """Everything in the browser, on this machine: drop a table, fit, read the report, score another file."""
+    with plain_errors(context):
+        from softlearning.studio import serve_studio
+
+        def tell(address: str) -> None:
+            click.echo(f"The studio is at {address}\nIts files are in {folder}. Stop with Ctrl-C.")
+            if browser:
+                click.launch(address)
+
+        serve_studio(folder, port=port, tell=tell)
