@@ -115,3 +115,20 @@ def test_chunks_put_together_are_the_table(tmp_path):
 def test_a_nameless_column_is_dropped_in_chunks_only_if_it_is_empty_in_all(tmp_path):
     (tmp_path / "t.csv").write_text("a,,\n1,,\n2,,\n3,x,\n")
     assert [list(chunk.columns) for chunk in read_chunks(tmp_path / "t.csv", rows=2)] == [["a", "Unnamed: 1"]] * 2
+
+
+@pytest.mark.parametrize("line", [1, 400])
+def test_a_cell_without_end_is_named_wherever_it_stands(tmp_path, line):
+    lines = ["a,b", *(f"{k},x" for k in range(500))]
+    lines[line] = '1,"' + "x" * 200_000
+    (tmp_path / "t.csv").write_text("\n".join(lines))
+    with pytest.raises(ValueError, match="a cell of more than 131,072 characters; a closing quote may be missing"):
+        read_table(tmp_path / "t.csv")
+
+
+def test_lines_longer_than_the_longest_cell_are_read(tmp_path):
+    cells = ["123456789"] * 15_000
+    (tmp_path / "t.csv").write_text(
+        "\n".join([",".join(f"c{k}" for k in range(15_000)), ",".join(cells), ",".join(cells)])
+    )
+    assert read_table(tmp_path / "t.csv").shape == (2, 15_000)

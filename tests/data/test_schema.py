@@ -327,3 +327,11 @@ def test_column_types_have_numbers_understood_by_name_too(zones):
 def test_an_identifier_is_no_target(name, values):
     with pytest.raises(ValueError, match="identifier"):
         guess_task(pd.Series(values, name=name))
+
+
+def test_dates_in_both_orders_are_named(rng):
+    days = pd.Timestamp("2024-01-01") + pd.to_timedelta(rng.integers(0, 300, 60), "D")
+    words = [day.strftime("%d/%m/%Y" if k % 2 else "%m/%d/%Y") for k, day in enumerate(days)]
+    [column] = infer_schema(pd.DataFrame({"when": words})).columns
+    assert column.type == "category"
+    assert column.reason.endswith("dates, but with day and month in both orders")

@@ -134,7 +134,10 @@ def sniff(path: Path) -> Dialect:
     lines = head[1:] if told else head
     quote = _sniff_quote(lines)
     delimiter = told.group(1) if told else _sniff_delimiter(lines, quote)
-    rows = list(_rows(lines, delimiter, quote))
+    try:
+        rows = list(_rows(lines, delimiter, quote))
+    except csv.Error as error:
+        raise ValueError(f"{path}: a line {_what(error)}") from None
     header = not all(PATTERNS["plain"].fullmatch(cell.strip()) for cell in rows[0] if cell.strip())
     row_names = header and {len(row) for row in rows[1:]} == {len(rows[0]) + 1}
     return Dialect(encoding, delimiter, quote, int(bool(told)), header, row_names)
@@ -181,7 +184,10 @@ def _sniff_delimiter(lines: Sequence[str], quote: str) -> str:
     """
     best, best_score = ",", 0.0
     for delimiter in DELIMITERS:
-        widths = [len(row) for row in _rows(lines, delimiter, quote) if row]
+        try:
+            widths = [len(row) for row in _rows(lines, delimiter, quote) if row]
+        except csv.Error:  # it leaves a cell without end
+            continue
         common = max(set(widths), key=widths.count)
         score = widths.count(common) / len(widths) + 0.5 * (widths[0] == common) - 0.5 * (delimiter == " ")
         if common > 1 and score > best_score + 1e-9:
@@ -213,11 +219,15 @@ def _check_lines(path: Path, dialect: Dialect) -> Header:
                 codes.update(j for j, cell in enumerate(row) if cell[:1] == "0" and cell[1:2].isdigit())
                 nameless.difference_update([j for j in nameless if row[j].strip()])
         except csv.Error as error:
-            endless = f"has a cell of more than {csv.field_size_limit():,} characters; a closing quote may be missing"
-            what = endless if "field larger" in str(error) else str(error)
-            raise ValueError(f"{path}: line {reader.line_num + dialect.skip} {what}") from None
+            raise ValueError(f"{path}: line {reader.line_num + dialect.skip} {_what(error)}") from None
     used = [name for j, name in enumerate(names) if j not in nameless]
     return Header(names, used, [names[j] for j in sorted(codes - nameless)])
+
+
+def _what(error: csv.Error) -> str:
+    """What is wrong with a line."""
+    endless = f"has a cell of more than {csv.field_size_limit():,} characters; a closing quote may be missing"
+    return endless if "field larger" in str(error) else str(error)
 
 
 def _names(first: Sequence[str], dialect: Dialect) -> list[str]:

@@ -27,7 +27,16 @@ from softlearning.data.inputs import (
     numbered_frame,
 )
 from softlearning.data.messages import nearest, printable
-from softlearning.data.values import Cells, as_words, date_style, number_style, read_cells, read_dates, read_numbers
+from softlearning.data.values import (
+    Cells,
+    as_words,
+    date_style,
+    has_both_orders,
+    number_style,
+    read_cells,
+    read_dates,
+    read_numbers,
+)
 
 COLUMN_TYPES = {
     "number": "a measurement",
@@ -217,7 +226,10 @@ def _guess_words(cells: Cells, name: str) -> Column:
         return Column(name, "identifier", reason, missing=cells.missing, distinct=len(words))
     if _is_prose(words, cells):
         return _as_text(cells, name, "several words per cell, seldom repeated")
-    return _as_category(cells, name, f"{len(words)} distinct values")
+    reason = f"{len(words)} distinct values"
+    if has_both_orders(words):
+        reason += "; dates, but with day and month in both orders"
+    return _as_category(cells, name, reason)
 
 
 def _guess_numbers(cells: Cells, name: str, style: str) -> Column:

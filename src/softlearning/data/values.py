@@ -283,6 +283,7 @@ def parse_number(word: str, style: str) -> float:
 
 _DAYS = ["%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%Y/%m/%d", "%d-%m-%Y", "%m-%d-%Y", "%d.%m.%y", "%d/%m/%y", "%m/%d/%y"]
 _DAYS += ["%d-%b-%Y", "%d %b %Y", "%d %B %Y", "%b %d, %Y", "%B %d, %Y", "%b %Y", "%B %Y"]
+SWAPPED = str.maketrans("dm", "md")
 _TIMES = ("", " %H:%M", " %H:%M:%S", " %I:%M:%S %p")
 # tried in this order: where day and month cannot be told apart, the day comes first
 DATE_STYLES = ("ISO8601", *(day + time for time in _TIMES for day in _DAYS), "%a, %d %b %Y %H:%M:%S %z")
@@ -312,9 +313,18 @@ def _mixed_dates(words: Sequence[str]) -> str:
         best = max(styles, key=lambda style: read[style].sum())
         chosen.append(best)
         left = [word for word, there in zip(left, read[best]) if not there]
-        swapped = best.translate(str.maketrans("dm", "md"))
+        swapped = best.translate(SWAPPED)
         styles = [style for style in styles if style not in (best, swapped)]
     return "" if left else "|".join(chosen)
+
+
+def has_both_orders(words: Sequence[str]) -> bool:
+    """Whether all words are dates, but some with the day and some with the month first: then none can be trusted."""
+    words = [word for word in words if word.casefold() not in MISSING_MARKS]
+    if not words or not all(8 <= len(word) <= 10 for word in words):
+        return False
+    styles = (f"{style}|{style.translate(SWAPPED)}" for style in ("%d/%m/%Y", "%d-%m-%Y"))
+    return any(not np.isnat(parse_dates(words, style)).any() for style in styles)
 
 
 def parse_dates(words: Sequence[str], style: str) -> np.ndarray:
