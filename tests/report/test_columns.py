@@ -50,3 +50,10 @@ def test_parts_of_a_column():
     few = columns.parts_of(pd.Series([2, 1, 1, 2, 3]))
     assert [p["value"] for p in few] == [1, 2, 3]
     assert columns.value_like(pd.Series([1, 2]), 1.6) == 2
+
+
+def test_slices_are_those_of_the_model_and_need_rows(regressed, monkeypatch):
+    model, X, y = regressed
+    known = model.error_slices(X, y)
+    assert [line["slice"] for line in columns.slices(model, X, y)] == known["slice"].tolist()[: columns.MOST_SLICES]
+    assert columns.slices(model, X[:50], y[:50]) == []

@@ -21,6 +21,8 @@ SAMPLE = 300  # rows for the importance of columns
 FEWER = 60  # rows that partial dependence is averaged over
 PATIENCE = 15.0  # seconds for each of them
 STRONGEST = 4  # columns that get curves
+MOST_SLICES = 8
+LEAST_ROWS = 100  # for slices, which are found on one half and judged on the other
 PLACES = 8  # points along a column
 SEEN = "the model was fitted on these rows; pass rows that it has not seen"
 
@@ -90,6 +92,14 @@ def along(model, X, y, strongest: list[str]) -> list[dict[str, Any]]:
             shown = int(np.ptp(means, axis=0).argmax()) if means.shape[1] != 2 else 1  # the class that moves most
             lines.append(_line(model, name, parts, means[:, shown], shown, error))
     return lines
+
+
+def slices(model, X, y) -> list[dict[str, Any]]:
+    """Parts of the table where the model is worse than elsewhere beyond noise, worst first."""
+    if len(y) < LEAST_ROWS:
+        return []
+    found = model.error_slices(X, y).head(MOST_SLICES)
+    return [{str(name): value for name, value in line.items()} for line in found.to_dict("records")]
 
 
 def _line(model, name: str, parts: list[dict[str, Any]], means: np.ndarray, shown: int, error) -> dict[str, Any]:

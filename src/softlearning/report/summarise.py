@@ -87,7 +87,7 @@ def of_held_out_rows(model, record: Record) -> dict[str, Any]:
         "calibration": curves.calibration(held) if classes else None,
         "confusion": curves.confusion(held, classes) if classes else None,
         "per_class": curves.per_class(held, classes) if classes else [],
-        "ranking": curves.ranking(held, getattr(model, "threshold_", None)) if len(classes) == 2 else None,
+        "ranking": curves.ranking(held, threshold(model)) if len(classes) == 2 else None,
         "residuals": None if classes else curves.residuals(held),
         "uncertainty": curves.uncertainty(held),
         "coverage": curves.coverage(held) if len(np.unique(held.fold)) > 1 else [],
@@ -101,12 +101,20 @@ def of_held_out_rows(model, record: Record) -> dict[str, Any]:
 def of_columns(model, X, y, tell: Callable[..., None]) -> dict[str, Any]:
     """Importance of the columns, and answers and errors along the strongest; nothing without rows of their own."""
     if X is None or y is None:
-        return {"importance": None, "along": []}
+        return {"importance": None, "along": [], "slices": []}
     tell("Which columns matter", columns.PATIENCE)
     found = columns.importance(model, X, y)
     tell("Answers and errors along the strongest columns", columns.PATIENCE)
     strongest = [line["column"] for line in found["columns"] if line["mean"] > 0]
-    return {"importance": found, "along": columns.along(model, X, y, strongest)}
+    along = columns.along(model, X, y, strongest)
+    worse = [] if found["why"] == columns.SEEN else columns.slices(model, X, y)
+    return {"importance": found, "along": along, "slices": worse}
+
+
+def threshold(model) -> float | None:
+    """From which probability on the second of two classes is the answer, where it is not a half."""
+    decision = getattr(model, "decision_", None)
+    return getattr(decision, "threshold", None)
 
 
 def finite(value: Any) -> Any:
