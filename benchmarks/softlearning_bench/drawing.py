@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
+import numpy as np
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 
@@ -31,3 +32,15 @@ def blank(width: float, height: float, rows: int = 1, columns: int = 1) -> tuple
     """A figure and its axes: one, or an array of them."""
     figure = Figure(figsize=(width, height), layout="constrained")
     return figure, figure.subplots(rows, columns)
+
+
+def bootstrap(values, size: int = 2000) -> np.ndarray:
+    """Means of rows drawn with replacement; their 2.5 and 97.5 % points by column, (2, k)."""
+    values = np.asarray(values, dtype=float)
+    drawn = np.random.default_rng(0).integers(0, len(values), (size, len(values)))
+    return np.quantile(values[drawn].mean(axis=1), [0.025, 0.975], axis=0)
+
+
+def reach_of(mean, interval) -> np.ndarray:
+    """Distances of an interval from its centre, as error bars want them."""
+    return np.maximum(np.abs(np.asarray(interval) - np.asarray(mean)), 0)

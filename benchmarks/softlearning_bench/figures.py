@@ -30,57 +30,14 @@ from softlearning_bench.drawing import (
     PURPLE,
     RED,
     SKY,
-    YELLOW,
     blank,
+    bootstrap,
+    reach_of,
     save_svg,
 )
 from softlearning_bench.significance import breakdown, friedman, nemenyi_distance, places, ranks, win_matrix
 from softlearning_bench.summary import CHANGES, FIELD, OURS, SOFT, TOLERANCE, Summary, mean_by_task
-
-FAMILY_COLOUR = {
-    "linear": BLUE,
-    "instance": SKY,
-    "tree": GREEN,
-    "kernel": PURPLE,
-    "neural": ORANGE,
-    "complementary": YELLOW,
-    "stacker": RED,
-    "baseline": GREY,
-}
-HATCH = dict(zip(FAMILY_COLOUR, ("", "//", "", "xx", "..", "\\\\", "", "--")))
-REPRESENTATIVE = (
-    "C09_house_price",
-    "C05_energy",
-    "C01_friedman1",
-    "C07_large_regression",
-    "B08_hastie",
-    "A04_digits",
-)
-
-
-def _short(name: str) -> str:
-    """A01_iris -> A01 iris"""
-    return name.replace("_", " ")
-
-
-PAPERS = f"{SOFT} (paper)"  # one letter apart from our name in a small figure is too near
-
-
-def _named(method: object) -> str:
-    """How a method is called in a figure."""
-    return PAPERS if method == SOFT else "level 2 (stackers)" if method == "stacker" else str(method)
-
-
-def _bootstrap(values, size: int = 2000) -> np.ndarray:
-    """Means of rows drawn with replacement; their 2.5 and 97.5 % points by column, (2, k)."""
-    values = np.asarray(values, dtype=float)
-    drawn = np.random.default_rng(0).integers(0, len(values), (size, len(values)))
-    return np.quantile(values[drawn].mean(axis=1), [0.025, 0.975], axis=0)
-
-
-def _reach(mean, interval) -> np.ndarray:
-    """Distances of an interval from its centre, as error bars want them."""
-    return np.maximum(np.abs(np.asarray(interval) - np.asarray(mean)), 0)
+from softlearning_bench.weight_figures import PAPERS, all_weights, named, our_weights, short, some_weights
 
 
 def _of_folds(summary: Summary, metric: str, method: str, rival: str) -> pd.DataFrame:
@@ -121,7 +78,7 @@ def heatmap(summary: Summary) -> Figure:
     for i, (_, row) in enumerate(table.iterrows()):
         for j, value in enumerate(row):
             _cell(axes, i, j, value, best=value >= row.max() - TOLERANCE - 1e-9, dark=behind.iloc[i, j] > 0.12)
-    _label(axes, [_short(name) for name in table.index], list(table.columns))
+    _label(axes, [short(name) for name in table.index], list(table.columns))
     tasks = [dataset(name).task for name in table.index]
     axes.axhline(tasks.count("classification") - 0.5, color=BLACK, linestyle="--", linewidth=1)
     axes.set_title("Accuracy or R2; shade: behind the best of the row (darkest: .2 or more)")
@@ -137,8 +94,8 @@ def _cell(axes: Axes, i: int, j: int, value: float, best: bool, dark: bool) -> N
 
 
 def _label(axes: Axes, rows: list[str], columns: list[str]) -> None:
-    axes.set_yticks(range(len(rows)), map(_named, rows))
-    axes.set_xticks(range(len(columns)), map(_named, columns), rotation=35, ha="right")
+    axes.set_yticks(range(len(rows)), map(named, rows))
+    axes.set_xticks(range(len(columns)), map(named, columns), rotation=35, ha="right")
     axes.spines[:].set_visible(False)
     axes.tick_params(length=0)
     _emphasise([*axes.get_xticklabels(), *axes.get_yticklabels()])
@@ -154,8 +111,8 @@ def differences(summary: Summary, rival: str = "CatBoost", metric: str = "score"
         here = lines.reindex(order)
         style: dict[str, Any] = {"fmt": "o" if method == OURS else "s", "markersize": 3.5, "elinewidth": 0.7}
         y = np.arange(len(order)) + 0.22 * k
-        axes.errorbar(here["mean"], y, xerr=here["half"], color=_colour(method), label=_named(method), **style)
-    axes.set_yticks(np.arange(len(order)) + 0.11, [_short(name) for name in order])
+        axes.errorbar(here["mean"], y, xerr=here["half"], color=_colour(method), label=named(method), **style)
+    axes.set_yticks(np.arange(len(order)) + 0.11, [short(name) for name in order])
     axes.set_ylim(-0.7, len(order))
     axes.axvline(0, color=BLACK, linewidth=0.8)
     widest = float(max(lines["mean"].abs().max() for lines in found.values()))
@@ -180,15 +137,15 @@ def mean_ranks(summary: Summary) -> Figure:
     distance = nemenyi_distance(table.shape[1], len(table))
     best = outcome.mean_ranks[order[0]]
     figure, axes = blank(NARROW, 3)
-    interval = _bootstrap(ranks(table))[:, order]
+    interval = bootstrap(ranks(table))[:, order]
     axes.axvspan(best, best + distance, color=SKY, alpha=0.3, label=f"within {distance:.2f} of the best (Nemenyi, 5 %)")
     names = [table.columns[j] for j in order]
     axes.scatter(outcome.mean_ranks[order], range(len(order)), color=[_colour(name) for name in names], zorder=3)
-    axes.errorbar(outcome.mean_ranks[order], range(len(order)), xerr=_reach(outcome.mean_ranks[order], interval),
+    axes.errorbar(outcome.mean_ranks[order], range(len(order)), xerr=reach_of(outcome.mean_ranks[order], interval),
                   fmt="none", color=GREY, elinewidth=0.8, zorder=2)  # fmt: skip
     for i, j in enumerate(order):
         axes.annotate(f"{outcome.mean_ranks[j]:.2f}", (interval[1, i], i), (4, -3), textcoords="offset points")
-    axes.set_yticks(range(len(order)), map(_named, names))
+    axes.set_yticks(range(len(order)), map(named, names))
     axes.invert_yaxis()
     axes.set_xlabel(f"mean rank over {len(table)} datasets (1 is best)")
     test = f"Friedman chi2 = {outcome.ties_corrected:.2f}, p = {outcome.p:.2g}"
@@ -232,7 +189,7 @@ def first_places(summary: Summary, grouping: str) -> Figure:
     for k, (part, found) in enumerate(parts.items()):
         share = np.array([100 * found[j].first / found[j].datasets for j in order])
         proportion = [stats.binomtest(found[j].first, found[j].datasets).proportion_ci(method="wilson") for j in order]
-        reach = _reach(share, 100 * np.array(proportion).T)
+        reach = reach_of(share, 100 * np.array(proportion).T)
         label = f"{part} ({found[0].datasets})"
         colour, hatch = (BLUE, ORANGE, GREEN)[k], ("", "///", "...")[k]
         axes.bar(
@@ -247,7 +204,7 @@ def first_places(summary: Summary, grouping: str) -> Figure:
             yerr=reach,
             error_kw={"elinewidth": 0.7},
         )
-    names = [_named(table.columns[j]) for j in order]
+    names = [named(table.columns[j]) for j in order]
     axes.set_xticks(np.arange(len(order)) + 0.4 - width / 2, names, rotation=30, ha="right")
     axes.set_ylabel("first or tied, % of datasets (95 %)")
     axes.legend(frameon=False)
@@ -271,65 +228,21 @@ def trade_off(summary: Summary) -> Figure:
     table = summary.complete()
     means = mean_by_task(table).dropna().sort_values("regression")
     figure, axes = blank(NARROW, 3.8)
-    reach = {t: _bootstrap(table[np.array(summary.groups(table.index)["task"]) == t]) for t in means.columns}
+    reach = {t: bootstrap(table[np.array(summary.groups(table.index)["task"]) == t]) for t in means.columns}
     column = {name: k for k, name in enumerate(table.columns)}
     for k, (method, (accuracy, r2)) in enumerate(means.iterrows()):
         big, colour = method in (OURS, SOFT), _colour(str(method))
-        spread = [_reach(value, reach[t][:, column[method]])[:, None] for t, value in means.loc[method].items()]
+        spread = [reach_of(value, reach[t][:, column[method]])[:, None] for t, value in means.loc[method].items()]
         axes.errorbar(accuracy, r2, xerr=spread[0], yerr=spread[1], color=GREY, elinewidth=0.3, zorder=1)
         axes.scatter(accuracy, r2, s=50 if big else 20, color=colour, zorder=3)
         height = (k + 0.5) / len(means)
-        axes.annotate(_named(method), (accuracy, r2), (1.03, height), textcoords="axes fraction", va="center",
+        axes.annotate(named(method), (accuracy, r2), (1.03, height), textcoords="axes fraction", va="center",
                       fontweight="bold" if big else "normal", annotation_clip=False,
                       arrowprops={"arrowstyle": "-", "linewidth": 0.4, "color": GREY})  # fmt: skip
     axes.set_xlabel("mean accuracy, classification")
     axes.set_ylabel("mean R2, regression")
     axes.set_title("bars: 95 %, bootstrap over datasets", fontsize=8)
     return figure
-
-
-LEVEL_2_AT = 1.1  # where the bars of stackers begin
-
-
-def _stacked_weights(axes: Axes, table, names: list[str]) -> None:
-    left = np.zeros(len(table))
-    for family in table.columns:
-        share = table[family].fillna(0).to_numpy()
-        style: dict[str, Any] = {
-            "color": FAMILY_COLOUR[family],
-            "hatch": HATCH[family],
-            "edgecolor": BLACK,
-            "linewidth": 0.3,
-        }
-        apart = LEVEL_2_AT if family == "stacker" else left
-        axes.barh(range(len(table)), share, 0.75, left=apart, label=_named(family), **style)
-        left += 0 if family == "stacker" else share
-    axes.set_yticks(range(len(table)), names)
-    axes.invert_yaxis()
-    if "stacker" in table:
-        axes.axvline((1 + LEVEL_2_AT) / 2, color=GREY, linestyle=":", linewidth=0.8)
-        axes.set_xticks([0, 0.5, 1, LEVEL_2_AT, LEVEL_2_AT + 0.5, LEVEL_2_AT + 1], ["0", ".5", "1", "0", ".5", "1"])
-    axes.set_xlim(0, LEVEL_2_AT + 1 if "stacker" in table else 1)
-    axes.set_xlabel("weight of level 1, by family; level 2 apart" if "stacker" in table else "weight")
-
-
-def some_weights(summary: Summary) -> Figure:
-    """5: weights by family on six representative datasets, the paper's method beside ours."""
-    figure, axes = blank(NARROW, 4.4, rows=2)
-    for ax, method in zip(axes, (SOFT, OURS)):
-        table = summary.family_weights(method)
-        table = table.loc[[name for name in REPRESENTATIVE if name in table.index]]
-        scores = summary.scores[method]
-        _stacked_weights(ax, table, [f"{_short(name)} ({scores[name]:.3f})" for name in table.index])
-        ax.set_title(_named(method))
-    figure.legend(*_family_legend(figure), loc="outside lower center", ncols=4, frameon=False)
-    return figure
-
-
-def _family_legend(figure: Figure) -> tuple[list, list]:
-    found = {label: handle for ax in figure.axes for handle, label in zip(*ax.get_legend_handles_labels())}
-    names = [_named(family) for family in FAMILY_COLOUR if _named(family) in found]
-    return [found[name] for name in names], names
 
 
 # -- supplementary figures --------------------------------------------------------------------------------------------
@@ -374,26 +287,8 @@ def _boxes(axes: Axes, table) -> None:
         box.set_facecolor(_colour(method))
     for line in drawn["medians"]:
         line.set_color(BLACK)
-    axes.set_xticks(range(1, table.shape[1] + 1), map(_named, table.columns), rotation=35, ha="right")
+    axes.set_xticks(range(1, table.shape[1] + 1), map(named, table.columns), rotation=35, ha="right")
     _emphasise(axes.get_xticklabels())
-
-
-def all_weights(summary: Summary, method: str = SOFT) -> Figure:
-    """S3: weights by family on every dataset."""
-    table = summary.family_weights(method)
-    figure, axes = blank(NARROW, 0.21 * len(table) + 1)
-    scores = summary.scores[method]
-    _stacked_weights(axes, table, [f"{_short(name)} ({scores[name]:.3f})" for name in table.index])
-    tasks = [dataset(name).task for name in table.index]
-    axes.axhline(tasks.count("classification") - 0.5, color=BLACK, linestyle="--", linewidth=1)
-    axes.set_title(_named(method))
-    figure.legend(*_family_legend(figure), loc="outside lower center", ncols=4, frameon=False)
-    return figure
-
-
-def our_weights(summary: Summary) -> Figure:
-    """S3 for our defaults."""
-    return all_weights(summary, OURS)
 
 
 # -- beyond the paper -------------------------------------------------------------------------------------------------
@@ -404,7 +299,7 @@ def changes(summary: Summary) -> Figure:
     table = summary.complete(CHANGES)
     gain = table.sub(table[SOFT], axis=0).drop(columns=SOFT)
     figure, axes = blank(NARROW, 2.8)
-    interval = _bootstrap(gain)
+    interval = bootstrap(gain)
     spread = np.linspace(-0.18, 0.18, len(gain))
     for k, method in enumerate(gain.columns):
         axes.scatter(gain[method].clip(-0.1, 0.1), k + spread, s=9, color=GREY)
@@ -434,7 +329,7 @@ def seconds(summary: Summary) -> Figure:
         if method in summary.scores.columns:
             spent = summary.mean("fit_seconds", method)
             size = [dataset(name).n * dataset(name).d for name in spent.index]
-            axes.scatter(size, spent, marker=marker, s=18, color=colour, label=_named(method))
+            axes.scatter(size, spent, marker=marker, s=18, color=colour, label=named(method))
     axes.set_xscale("log")
     axes.set_yscale("log")
     axes.set_xlabel("rows times columns")

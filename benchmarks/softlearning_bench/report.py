@@ -15,11 +15,12 @@ from jinja2 import Environment
 
 from softlearning_bench.claims import goals, ledger
 from softlearning_bench.datasets import DATASETS
-from softlearning_bench.figures import FIGURES, PAPERS, draw_all
+from softlearning_bench.figures import FIGURES, draw_all
 from softlearning_bench.results import read
 from softlearning_bench.shared import FOLDS
 from softlearning_bench.significance import breakdown, friedman, holm, places, wilcoxon, win_tie_loss
 from softlearning_bench.summary import CHANGES, COMBINERS, FIELD, OURS, SOFT, TOLERANCE, Summary, summarise
+from softlearning_bench.weight_figures import PAPERS
 
 
 @dataclass(frozen=True)

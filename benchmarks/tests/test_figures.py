@@ -7,11 +7,9 @@ from benchmarks.tests.fake import fake_cells
 from softlearning_bench.drawing import STYLE
 from softlearning_bench.figures import (
     FIGURES,
-    LEVEL_2_AT,
     draw_all,
     heatmap,
     mean_ranks,
-    our_weights,
     pairwise_wins,
     trade_off,
 )
@@ -87,12 +85,3 @@ def test_names_beside_the_trade_off_do_not_overlap(summary):
     heights = sorted(text.xyann[1] for text in trade_off(summary).axes[0].texts)
     assert len(heights) == len(FIELD)
     assert np.diff(heights).min() > 0.05  # of the height of the axes: a line of text
-
-
-def test_level_2_has_bars_of_its_own(summary):
-    cells = summary.cells.copy()
-    ours = cells["method"] == "softlearning"
-    cells.loc[ours, "weights"] = '{"log_pool": 0.6, "ridge": 0.4}'
-    axes = our_weights(summarise(cells)).axes[0]
-    begin = {round(bar.get_x(), 3) for bar in axes.patches if round(bar.get_width(), 3) == 0.6}
-    assert begin == {LEVEL_2_AT}
