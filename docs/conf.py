@@ -65,16 +65,21 @@ def take_over_the_benchmark() -> None:
 
 
 def take_over_the_real_tables() -> None:
-    """The page that `softlearning bench report` wrote of the suite of real tables, with its figure."""
+    """The pages that `softlearning bench report` wrote of real tables, and those beside TabArena's results."""
     import shutil
     from pathlib import Path
 
     here = Path(__file__).parent
-    results, folder = here.parent / "benchmarks" / "results" / "real", here / "real_tables"
+    results, folder = here.parent / "benchmarks" / "results", here / "real_tables"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
-    shutil.copy(results / "real.md", folder / "index.md")
-    shutil.copy(results / "real.svg", folder / "real.svg")
+    for name, page in (("real", "index"), ("confirmation", "confirmation")):
+        for kind, to in (("real", page), ("tabarena", f"{page}_tabarena")):
+            source = results / name / f"{kind}.md"
+            if source.exists():
+                text = source.read_text(encoding="utf-8").replace(f"]({kind}.svg)", f"]({to}.svg)")
+                (folder / f"{to}.md").write_text(text, encoding="utf-8")
+                shutil.copy(source.with_suffix(".svg"), folder / f"{to}.svg")
 
 
 write_claim_pages()

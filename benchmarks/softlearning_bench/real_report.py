@@ -7,7 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator, NullFormatter
 
+from softlearning_bench.drawing import BLACK, BLUE, GREY, NARROW, blank, save_svg
 from softlearning_bench.effects import FLOOR, effects
 from softlearning_bench.real import FILE, KEY, read_real
 
@@ -153,21 +156,26 @@ def shown(metric: str, *values: float) -> str:
 
 
 def losses(cells: pd.DataFrame) -> list[str]:
-    """Where ours has the larger loss, against each rival, worst first; and every failure."""
+    """Against each rival every table, worst ratio first, lost ones and won ones alike; and every failure."""
     text: list[str] = []
     for rival in rivals(cells):
         lines = compared(cells, OURS, rival).sort_values("loss_ratio", ascending=False)
-        lost = lines[lines["loss_ratio"] > 1]
-        text += ["", f"## {OURS} against {rival}: {len(lost)} of {len(lines)} tables lost", ""]
-        text += table_of(lost, ("table", "part", "task", "loss_a", "loss_b", "loss_ratio", "fit_seconds_a"))
+        names = {"loss_a": f"loss, {OURS}", "loss_b": f"loss, {rival}", "loss_ratio": "ratio"}
+        names |= {"score_a": f"score, {OURS}", "score_b": f"score, {rival}"}
+        names |= {"fit_seconds_a": f"fit s, {OURS}", "fit_seconds_b": f"fit s, {rival}"}
+        for words, here in (("lost", lines[lines["loss_ratio"] > 1]), ("not lost", lines[lines["loss_ratio"] <= 1])):
+            text += ["", f"## {OURS} against {rival}: {len(here)} of {len(lines)} tables {words}", ""]
+            text += table_of(here.rename(columns=names), ("table", "part", "task", *names.values()))
     failed = cells[cells["failure"].fillna("") != ""]
     text += ["", f"## Failures: {len(failed)} of {len(cells)} cells", ""]
     return text + [f"- {c.table}, seed {c.seed}, {c.method}: {c.failure}" for c in failed.itertuples()]
 
 
 def all_tables(means: pd.DataFrame) -> list[str]:
-    columns = ("part", "table", "method", "seeds", "failures", "loss", "score", "auc", "fit_seconds", "predict_seconds")
-    text = ["", "## Every table", ""]
+    costs = ("fit_seconds", "predict_seconds", "peak_memory", "model_size")
+    columns = ("part", "table", "method", "seeds", "failures", "loss", "score", "auc", *costs)
+    note = "Means over seeds, best loss first; memory and size in MB; `real.csv` has every seed."
+    text = ["", "## Every table", "", note, ""]
     return text + table_of(means.sort_values(["part", "table", "loss"]), columns)
 
 
@@ -192,25 +200,38 @@ def figure_lines(drawn: bool) -> list[str]:
 
 def draw(cells: pd.DataFrame, path: Path) -> bool:
     """Loss ratio against seconds ratio, one panel per rival, one point per table; False when there is no rival."""
-    from matplotlib import rc_context
-    from matplotlib.backends.backend_svg import FigureCanvasSVG
-    from matplotlib.figure import Figure
-
     names = rivals(cells)
-    if not names:
-        return False
-    figure = Figure(figsize=(6.4, 3.2 * len(names)), layout="constrained")
-    panels = figure.subplots(len(names), 1, squeeze=False)[:, 0]
-    for panel, rival in zip(panels, names):
+    if names:
+        save_svg(lambda: ratios(cells, names), path)
+    return bool(names)
+
+
+def ratios(cells: pd.DataFrame, names: list[str]) -> Figure:
+    """The panels; the band is the 95 % interval of the geometric mean ratio on the tables of a part."""
+    found = effects(cells, OURS)
+    figure, panels = blank(NARROW, 2.6 * len(names) + 0.4, rows=len(names))
+    for panel, rival in zip(np.atleast_1d(panels), names):
         lines = compared(cells, OURS, rival)
-        for part, marker in (("choose", "o"), ("confirm", "^")):
+        for part, marker, colour in (("choose", "o", GREY), ("confirm", "^", BLUE)):
             here = lines[lines["part"] == part]
-            panel.scatter(here["seconds_ratio"], here["loss_ratio"], marker=marker, s=22, alpha=0.75, label=part)
+            if here.empty:
+                continue
+            panel.scatter(here["seconds_ratio"], here["loss_ratio"], marker=marker, s=16, color=colour, label=part)
+            wanted = (found["part"] == part) & (found["metric"] == "loss") & (found["against"] == rival)
+            for e in found[wanted].itertuples():
+                panel.axhspan(np.exp(-e.high), np.exp(-e.low), color=colour, alpha=0.18, linewidth=0)
+        far = lines.loc[[lines["loss_ratio"].idxmax(), lines["loss_ratio"].idxmin()]].drop_duplicates("table")
+        for line in far.itertuples():
+            at = line.seconds_ratio, line.loss_ratio
+            panel.annotate(line.table, at, (4, 4), textcoords="offset points", fontsize=7)
         panel.set(xscale="log", yscale="log", title=f"{OURS} against {rival}")
-        panel.axhline(1, color="grey", linewidth=0.8)
+        for axis in (panel.xaxis, panel.yaxis):
+            axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+            axis.set_major_formatter("{x:g}")
+            axis.set_minor_formatter(NullFormatter())
+        panel.axhline(1, color=BLACK, linewidth=0.8)
         panel.set_ylabel("loss ratio (below 1: ours is lower)")
-        panel.legend(frameon=False)
-    panels[-1].set_xlabel("ratio of fit seconds")
-    with rc_context({"svg.hashsalt": "softlearning"}):  # the same results draw the same bytes
-        FigureCanvasSVG(figure).print_svg(path, metadata={"Date": None})
-    return True
+        panel.margins(0.12)
+        panel.legend(frameon=False, title="tables (band: mean, 95 %)", fontsize=7, title_fontsize=7)
+    panel.set_xlabel("ratio of fit seconds")
+    return figure

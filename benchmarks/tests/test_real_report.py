@@ -53,7 +53,9 @@ def test_a_pair_counts_wins_and_losses_by_part(cells):
 def test_losses_and_failures_are_listed(cells):
     text = "\n".join(losses(cells))
     assert "softlearning against catboost: 1 of 3 tables lost" in text
-    assert "| two | choose | regression | 30 | 15 | 2 |" in text
+    assert "softlearning against catboost: 2 of 3 tables not lost" in text
+    assert "| two | choose | regression | 30 | 15 | 2 | 0.5 | 0.8 | 20 | 5 |" in text
+    assert "| one | choose | binary | 0.2 | 0.4 | 0.5 | 0.9 | 0.8 | 10 | 5 |" in text
     assert "one, seed 1, catboost: it broke" in text
     assert "Failures: 1 of 8 cells" in text
 
