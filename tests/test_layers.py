@@ -25,6 +25,7 @@ ROOMS = (
     "storage",
     "report",
     "estimators",
+    "sharing",
     "demo",
     "serve",
     "studio",

@@ -16,6 +16,7 @@ The folders are the layers, each importing only from those above it::
     storage      save and load without pickle
     report       summarise, draw, render one self-contained page
     estimators   SoftClassifier and SoftRegressor: validation and the calls of the method
+    sharing      a model as a card, an ONNX graph, a run of MLflow, a nuisance estimator of causal methods
     demo, serve, cli
 """
 

@@ -1,7 +1,7 @@
 """The command: parse, call, print. What is slow to import is imported inside the commands, so that help is instant.
 
 arguments: what the commands share; learning: fit; using: evaluate, compare, predict, report; showing: demo, serve,
-studio.
+studio; sharing: card, export.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from importlib.metadata import entry_points
 import click
 
 from softlearning import __version__
-from softlearning.cli import learning, showing, using
+from softlearning.cli import learning, sharing, showing, using
 from softlearning.cli.arguments import FOLDER, name_list, pair, plain_errors
 
 __all__ = ["FOLDER", "main", "name_list", "pair", "plain_errors"]
@@ -56,5 +56,6 @@ def main(context: click.Context, traceback: bool) -> None:
 for command in (
     learning.fit, using.evaluate, using.compare, using.predict, using.report, showing.demo, showing.serve,
     showing.studio,
+    sharing.card, sharing.export,
 ):  # fmt: skip
     main.add_command(command)

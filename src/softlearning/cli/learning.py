@@ -75,13 +75,14 @@ class FitCommand(click.Command):
               help="Each fold is predicted from rows earlier by this column; also --cv time COLUMN.")  # fmt: skip
 @click.option("--cv", type=click.IntRange(min=2), metavar="FOLDS", help="Number of folds.")
 @click.option("--checkpoint", type=FOLDER, metavar="FOLDER", help="Keep finished work here, to resume after a crash.")
+@click.option("--mlflow", metavar="URI", help="Also log the run there: settings, scores, page and model.")
 @click.option("--seed", type=int, default=42, show_default=True)
 @click.option("--allow-useless", is_flag=True, help=f"Do not end with exit code {USELESS} where nothing was learnt.")
 @click.option("--events", type=FILE, hidden=True, help="For programs: news as json lines; ends when their pipe does.")
 @KEY_FILE
 @click.pass_context
 def fit(context, table, target, out, page, test, library, metric, threshold, time_limit, memory_limit, jobs, task,
-        types, drop, group, weight, time, cv, checkpoint, seed, allow_useless, events):  # fmt: skip
+        types, drop, group, weight, time, cv, checkpoint, mlflow, seed, allow_useless, events):  # fmt: skip
     """Learn from TABLE and save the model."""
     from softlearning.report import console
 
@@ -124,6 +125,10 @@ def fit(context, table, target, out, page, test, library, metric, threshold, tim
         click.echo(f"Model:  {out} ({size_of(out)})")
         if page is not None:
             write_page(summary, path=page)
+        if mlflow is not None:
+            from softlearning.sharing.tracking import log_to_mlflow
+
+            click.echo(f"MLflow: run {log_to_mlflow(model, mlflow)}")
         _end(context, summary, out, allow_useless)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from html import escape
 
 import numpy as np
 import pandas as pd
@@ -74,6 +75,21 @@ class SoftLearning(Learning):
         """What was understood of the table, in words."""
         return describe(self.record_.training.schema)
 
+    def _html_repr(self) -> str:
+        """In a notebook: score, verdict and weights of a fitted model, then scikit-learn's diagram."""
+        diagram = super()._html_repr()
+        if not hasattr(self, "record_"):
+            return diagram
+        said = [f"{self.verdict_[:1].upper()}{self.verdict_[1:]}."]
+        if self.record_.crossed.oof is not None:
+            held = self.cv_score_
+            said.insert(0, f"{held['metric']} {held['score']:.4g} on held-out rows, 95 % interval {held['low']:.4g} to "
+                           f"{held['high']:.4g}.")  # fmt: skip
+        heavy = self.weights_[self.weights_ > 0].sort_values(ascending=False)
+        rows = "".join(f"<tr><td>{escape(str(n))}</td><td>{w:.3f}</td></tr>" for n, w in heavy.items())
+        head = "<tr><th>specialist</th><th>weight</th></tr>"
+        return f"<div><p>{escape(' '.join(said))}</p><table>{head}{rows}</table></div>{diagram}"
+
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "record_")
 
@@ -107,6 +123,11 @@ class SoftLearning(Learning):
         P = self._predict_named(names, X)
         f = blend(P, weights[used])
         return f, disagreement(P, handed[used], around=f)
+
+    def specialist_table(self, X):
+        """X as the specialists' views read it: checked cell by cell, columns in the order of the training table."""
+        check_is_fitted(self)
+        return self._validate(X)
 
     def specialist_predictions(self, X) -> np.ndarray:
         """Predictions (n, K', C) of the specialists with weight, in the order of `specialists_`."""
@@ -256,14 +277,14 @@ class SoftLearning(Learning):
 
     # -- another combination of what is already fitted ----------------------------------------------------------------
 
-    def recombine(self, *, rule=None, loss=None, X=None, y=None):
-        """A new model under another rule or loss; nothing that is fitted is fitted again.
+    def recombine(self, *, rule=None, loss=None, metric=None, X=None, y=None):
+        """A new model under another rule, loss or metric; nothing that is fitted is fitted again.
 
         X and y, the training data, are needed only when a specialist that has no weight now gets some and its models
         were not kept.
         """
         check_is_fitted(self)
-        model = clone(self).set_params(rule=rule or self.rule, loss=loss or self.loss)
+        model = clone(self).set_params(rule=rule or self.rule, loss=loss or self.loss, metric=metric or self.metric)
         return self._continued(model, self.record_.library, self.record_.crossed, X, y)
 
     def drop(self, names, X=None, y=None):

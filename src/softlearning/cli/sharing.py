@@ -1,0 +1,42 @@
+"""`softlearning card` and `softlearning export`: a model for those who work with it."""
+
+from __future__ import annotations
+
+import click
+
+from softlearning.cli.arguments import FILE, KEY_FILE, check_outputs, load_model, plain_errors, read, size_of
+
+
+@click.command()
+@click.argument("model", type=FILE)
+@click.option("--out", type=FILE, metavar="CARD.md", help="A file; else the card is printed.")
+@KEY_FILE
+@click.pass_context
+def card(context, model, out):
+    """Write a model card: what MODEL learnt from, how it was measured, and for whom it is not."""
+    from softlearning.sharing.card import model_card
+
+    with plain_errors(context):
+        text = model_card(load_model(model), model)
+        if out is None:
+            click.echo(text)
+        else:
+            out.write_text(text, encoding="utf-8")
+            click.echo(f"Card: {out}")
+
+
+@click.command()
+@click.argument("model", type=FILE)
+@click.option("--onnx", "out", required=True, type=FILE, metavar="FILE", help="Where the graph is written.")
+@click.option("--rows", type=FILE, metavar="TABLE", help="Rows to compare on; made up unless given.")
+@KEY_FILE
+@click.pass_context
+def export(context, model, out, rows):
+    """Write MODEL as an ONNX graph, after comparing it on 1,000 rows; members that cannot go are named."""
+    from softlearning.sharing.onnx import export_onnx
+
+    check_outputs(out)
+    with plain_errors(context):
+        fitted = load_model(model)
+        worst = export_onnx(fitted, out, None if rows is None else read(rows))
+        click.echo(f"Graph: {out} ({size_of(out)}); largest difference {worst:.1e}")

@@ -1,0 +1,129 @@
+"""What goes to a team: the card tells the truth, a notebook shows weights, MLflow gets a run, causal users folds."""
+
+import warnings
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import load_iris
+from sklearn.model_selection import KFold
+
+from softlearning import SoftClassifier, SoftRegressor, load
+from softlearning.library import classifiers
+from softlearning.sharing.card import model_card
+from softlearning.sharing.causal import (
+    ClippedPropensity,
+    cross_predictions,
+    external_predictions,
+    partially_linear_effect,
+)
+
+
+@pytest.fixture(scope="module")
+def flowers():
+    table = load_iris(as_frame=True)
+    return table.data.iloc[:110], pd.Series(
+        np.array(["setosa", "versicolor", "virginica"])[table.target[:110]], name="kind"
+    )
+
+
+@pytest.fixture(scope="module")
+def model(flowers):
+    return SoftClassifier(["logistic", "naive_bayes"], cv=3, column_types={}).fit(*flowers)
+
+
+def test_a_card_tells_what_was_learnt_and_for_whom_not(model, tmp_path):
+    model.save(tmp_path / "flowers.model")
+    card = model_card(load(tmp_path / "flowers.model"), tmp_path / "flowers.model")
+    held = model.cv_score_
+    told = ["# A model of kind", "110 rows", f"accuracy: {held['score']:.4g}", "flowers.model", "| logistic | linear |"]
+    for words in [*told, "`virginica` (10 rows)", "`petal length (cm)` 1 to", "scikit-learn 1."]:
+        assert words in card
+    assert "setosa` (" not in card
+
+
+def test_a_notebook_shows_score_verdict_and_weights(model):
+    page = model._repr_mimebundle_()["text/html"]
+    assert f"{model.cv_score_['score']:.4g} on held-out rows" in page
+    assert f"<td>logistic</td><td>{model.weights_['logistic']:.3f}</td>" in page
+    assert "held-out" not in SoftClassifier()._repr_mimebundle_()["text/html"]
+
+
+def test_names_are_escaped_in_a_notebook(flowers):
+    row = replace(classifiers("paper")["naive_bayes"].specialists[0], name="<script>")
+    model = SoftClassifier([row], cv=2).fit(*flowers)
+    assert "<td>&lt;script&gt;</td>" in model._repr_mimebundle_()["text/html"]
+
+
+def test_mlflow_gets_settings_scores_and_files(model, flowers, tmp_path, monkeypatch):
+    tracking = pytest.importorskip("mlflow.tracking", reason="needs the extra [mlflow]")
+    from softlearning.sharing.tracking import log_to_mlflow
+
+    monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
+    uri = (tmp_path / "runs").as_uri()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        run = log_to_mlflow(model, uri, page=False)
+        client = tracking.MlflowClient(tracking_uri=uri)
+        data, folder = client.get_run(run).data, client.download_artifacts(run, "", str(tmp_path))
+    assert data.metrics["cv_risk"] == pytest.approx(model.cv_risk_)
+    assert data.metrics["weight.logistic"] == pytest.approx(model.weights_["logistic"])
+    assert data.params["cv"] == "3"
+    again = load(f"{folder}/model.softlearning")
+    np.testing.assert_array_equal(again.predict(flowers[0]), model.predict(flowers[0]))
+
+
+# -- causal -----------------------------------------------------------------------------------------------------------
+
+
+def simulated(n, seed, effect=0.5):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 3))
+    d = (rng.random(n) < 1 / (1 + np.exp(-X[:, 0]))).astype(int)
+    return X, d, effect * d + np.sin(X[:, 0]) + X[:, 1] + rng.normal(size=n)
+
+
+def test_the_effect_of_a_treatment_is_found_from_out_of_fold_predictions():
+    X, d, y = simulated(600, 0)
+    folds = [list(KFold(3, shuffle=True, random_state=r).split(X)) for r in range(2)]
+    outcome, treatment = SoftRegressor(["ridge"], cv=2), SoftClassifier(["logistic"], cv=2)
+    given = external_predictions(outcome, treatment, X, y, d, folds)["d"]
+    assert given["ml_l"].shape == given["ml_m"].shape == (600, 2)
+    assert given["ml_m"].min() >= 0.01
+    effect, error = partially_linear_effect(y, d, given["ml_l"][:, 0], given["ml_m"][:, 0])
+    assert abs(effect - 0.5) < 3 * error
+    naive = y[d == 1].mean() - y[d == 0].mean()
+    assert abs(naive - 0.5) > 3 * error
+
+
+def test_no_row_is_predicted_by_a_model_that_saw_it():
+    X, _, y = simulated(90, 1)
+    folds = list(KFold(3).split(X))
+    found = cross_predictions(SoftRegressor(["ridge"], cv=2), X, y, folds)
+    train, test = folds[1]
+    np.testing.assert_allclose(found[test], SoftRegressor(["ridge"], cv=2).fit(X[train], y[train]).predict(X[test]))
+    with pytest.raises(ValueError, match="leave rows out"):
+        cross_predictions(SoftRegressor(["ridge"], cv=2), X, y, folds[:2])
+
+
+def test_propensities_are_clipped():
+    X, d, _ = simulated(200, 2)
+    model = ClippedPropensity(SoftClassifier(["logistic"], cv=2), clip=0.2).fit(5 * X, d)
+    P = model.predict_proba(5 * X)
+    assert P.min() == pytest.approx(0.2)
+    assert P.sum(axis=1) == pytest.approx(1)
+    assert (model.predict(5 * X) == d).mean() > 0.6
+
+
+@pytest.mark.slow
+def test_intervals_of_a_known_effect_cover_over_200_simulations():
+    inside = []
+    for seed in range(200):
+        X, d, y = simulated(300, seed)
+        folds = list(KFold(3, shuffle=True, random_state=seed).split(X))
+        outcome = cross_predictions(SoftRegressor(["ridge", "spline_ridge"], cv=2), X, y, folds)
+        treatment = cross_predictions(SoftClassifier(["logistic"], cv=2), X, d, folds)
+        effect, error = partially_linear_effect(y, d, outcome, treatment)
+        inside.append(abs(effect - 0.5) <= 1.96 * error)
+    assert 0.90 <= np.mean(inside) <= 0.99
