@@ -74,3 +74,21 @@ def bench_report(context, folder):
         else:
             from softlearning_bench.report import report_suite as write
         click.echo(f"Report: {write(folder)}")
+
+
+@bench.command("scale")
+@click.option("--out", required=True, type=FOLDER, metavar="FOLDER", help="Results; a second run resumes.")
+@click.option(
+    "--part", "parts", multiple=True, type=click.Choice(["growth", "limits", "latency"]), help="All by default."
+)
+@click.option("--systems", metavar="NAMES", help="growth: only these, with commas.")
+@click.option("--most-rows", type=click.IntRange(min=1), metavar="N", help="Only tables of so many rows at most.")
+@click.option("--quick", is_flag=True, help="A few tiny tables, to try it.")
+@click.pass_context
+def bench_scale(context, out, parts, systems, most_rows, quick):
+    """What a fit costs as tables grow: seconds, memory of all processes, limits that were kept, latency."""
+    with plain_errors(context):
+        from softlearning_bench.scale import PARTS, SYSTEMS, run_scale
+
+        chosen = name_list(systems) or SYSTEMS
+        click.echo(f"Results: {run_scale(out, parts or PARTS, quick=quick, systems=chosen, most_rows=most_rows)}")

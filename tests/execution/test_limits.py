@@ -1,6 +1,8 @@
 """Limits, progress and callbacks at the level of a whole fit; nothing here measures time."""
 
 import os
+import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -8,8 +10,10 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.datasets import load_diabetes, load_iris
 
 from softlearning import SoftClassifier, SoftRegressor
+from softlearning.estimators import TimeLimitWarning
 from softlearning.execution.shared import stored
-from softlearning.library import classifiers
+from softlearning.library import classifiers, resolve
+from softlearning.method.crossfit import seconds_after
 
 
 @pytest.fixture(scope="module")
@@ -18,7 +22,9 @@ def iris():
 
 
 def test_without_time_the_dummy_stands_in_and_all_others_say_why(iris):
-    model = SoftClassifier(["logistic", "naive_bayes"], time_limit=1e-9).fit(*iris)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", TimeLimitWarning)  # a slow machine
+        model = SoftClassifier(["logistic", "naive_bayes"], time_limit=1e-9).fit(*iris)
     status = model.leaderboard_.set_index("specialist")["status"]
     assert model.weights_["dummy"] == 1
     assert (status[["logistic", "naive_bayes"]] == "skipped: the time limit was reached").all()
@@ -114,3 +120,20 @@ def test_a_bulky_table_has_its_views_in_files_and_the_same_model(monkeypatch, n_
     assert not any(os.path.exists(path) for path in kept)
     np.testing.assert_array_equal(model.oof_, expected.oof_)
     np.testing.assert_array_equal(model.predict(X), expected.predict(X))
+
+
+def test_a_limit_that_is_too_short_for_the_table_says_what_it_needs():
+    model = SoftClassifier(["dummy"], time_limit=10)
+    model._warn_of_time(before=1.0, taken=11.9)  # within two seconds
+    with pytest.warns(TimeLimitWarning, match=r"took 30 s, its time limit is 10 s: .* needs about 18 s"):
+        model._warn_of_time(before=8.0, taken=30.0)
+
+
+def test_time_is_kept_for_what_follows_the_tasks():
+    t = SimpleNamespace(classes=2)
+    done = SimpleNamespace(predicted=np.ones(50_000, bool), library=())
+    library = resolve("default", "classification")
+    first, second = seconds_after(1, library, done, t), seconds_after(2, library.level(2), done, t)
+    assert first > second > 0
+    small = SimpleNamespace(predicted=np.ones(500, bool), library=())
+    assert seconds_after(1, library, small, t) == pytest.approx(first / 100)

@@ -53,7 +53,9 @@ def library():
 
 
 def fitted(engine=None, **options):
-    return digest(quiet_fit(SoftClassifier(library(), cv=SPLITS, engine=engine, refit=True, **options)))
+    model = quiet_fit(SoftClassifier(library(), cv=SPLITS, engine=engine, refit=True, **options))
+    assert model.failures_.empty, model.failures_.to_dict("records")
+    return digest(model)
 
 
 @pytest.fixture(scope="module")
@@ -145,10 +147,12 @@ def dask_cluster(workers=2, **options):
     distributed = pytest.importorskip("distributed", reason=NO_DASK)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
+        # a LocalCluster would give up a worker that was killed again before it had come back
+        stack = pytest.importorskip("dask").config.set({"distributed.deploy.lost-worker-timeout": "1 hour"})
         cluster = distributed.LocalCluster(
             n_workers=workers, threads_per_worker=1, processes=True, **LOOPBACK, **options
         )
-        with cluster, distributed.Client(cluster) as client:
+        with stack, cluster, distributed.Client(cluster) as client:
             yield cluster, client
 
 

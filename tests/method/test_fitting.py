@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.dummy import DummyClassifier
+from sklearn.ensemble import ExtraTreesClassifier, ExtraTreesRegressor, RandomForestClassifier, RandomForestRegressor
 from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifier
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
@@ -136,3 +137,22 @@ def test_where_the_part_would_be_too_small_it_is_skipped_and_says_so(rng):
     model = SoftRegressor([row, "ridge"], cv=3).fit(X, X[:, 0])
     status = model.leaderboard_.set_index("specialist").loc["knn_5", "status"]
     assert status == "skipped: of 3 columns and 1 classes it could learn from 100 rows only"
+
+
+@pytest.mark.parametrize(
+    "forest",
+    [
+        ExtraTreesClassifier(20, max_leaf_nodes=50),
+        RandomForestClassifier(20),
+        ExtraTreesRegressor(20),
+        RandomForestRegressor(20),
+    ],
+)
+def test_a_forest_tree_by_tree_is_the_forest_bit_for_bit(forest, rng):
+    X = rng.normal(size=(200, 4))
+    y = np.digitize(X[:, 0], [-0.5, 0.5])
+    forest.fit(X, y)
+    classes = 3 if hasattr(forest, "classes_") else 1
+    few = predict_tensor(forest, X[:7], classes)
+    P = forest.predict_proba(X[:7]) if classes == 3 else forest.predict(X[:7])[:, None]
+    np.testing.assert_array_equal(few, P / P.sum(axis=1, keepdims=True) if classes == 3 else P)

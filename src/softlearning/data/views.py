@@ -72,16 +72,32 @@ class View:
 
     def columns(self, X: pd.DataFrame) -> np.ndarray:
         """Numbers, dates, texts and categories of a canonical frame, missing values still NaN."""
-        blocks = [X[self.numbers].to_numpy(np.float64)] if self.numbers else []
-        blocks += [encodings.date_parts(X[d["name"]].to_numpy(), d["parts"], d["origin"]) for d in self.dates]
-        blocks += [encodings.text_components(X[t["name"]], t["idf"], t["components"]) for t in self.texts]
-        blocks += [encodings.look_up(X, lookup) for lookup in self.lookups]
-        return np.hstack(blocks)
+        blocks = [(1, lambda name=name: X[[name]].to_numpy(np.float64)) for name in self.numbers]
+        blocks += [
+            (len(d["parts"]), lambda d=d: encodings.date_parts(X[d["name"]].to_numpy(), d["parts"], d["origin"]))
+            for d in self.dates
+        ]
+        blocks += [
+            (t["components"].shape[1], lambda t=t: encodings.text_components(X[t["name"]], t["idf"], t["components"]))
+            for t in self.texts
+        ]
+        blocks += [(len(k["features"]), lambda k=k: encodings.look_up(X, k)) for k in self.lookups]
+        return side_by_side(len(X), blocks)
 
     def finish(self, matrix: np.ndarray) -> np.ndarray:
         """The pairs beside the columns, in the view's precision."""
         narrow = matrix.astype(self.dtype, copy=False)
         return np.hstack([narrow, arithmetic(matrix, self.pairs, LARGEST)]) if self.pairs else narrow
+
+
+def side_by_side(rows: int, blocks: list[tuple[int, Any]]) -> np.ndarray:
+    """Blocks of so many columns, each made when it is its turn: there is one copy of them, and one block beside it."""
+    out = np.empty((rows, sum(width for width, _ in blocks)))
+    start = 0
+    for width, make in blocks:
+        out[:, start : start + width] = make()
+        start += width
+    return out
 
 
 def fit_view(

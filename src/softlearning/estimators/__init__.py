@@ -8,8 +8,8 @@ loading      a model from a file
 
 from softlearning.estimators.base import SoftLearning
 from softlearning.estimators.classifier import SoftClassifier
-from softlearning.estimators.learning import FailedSpecialistWarning
+from softlearning.estimators.learning import FailedSpecialistWarning, TimeLimitWarning
 from softlearning.estimators.loading import load
 from softlearning.estimators.regressor import SoftRegressor
 
-__all__ = ["FailedSpecialistWarning", "SoftClassifier", "SoftLearning", "SoftRegressor", "load"]
+__all__ = ["FailedSpecialistWarning", "SoftClassifier", "SoftLearning", "SoftRegressor", "TimeLimitWarning", "load"]

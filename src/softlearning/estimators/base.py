@@ -19,7 +19,8 @@ from softlearning.evaluation.explanation import error_slices, shapley
 from softlearning.execution import cores
 from softlearning.execution.threads import one_thread
 from softlearning.library import as_rows, every_row
-from softlearning.method.ensemble import predict_members
+from softlearning.method.ensemble import needed, predict_members
+from softlearning.method.slimming import slimming, smallest_that_fits
 from softlearning.uncertainty.disagreement import blend, disagreement
 
 OF_A_FIT = ("_skl_callbacks", "_parent_callback_ctx")  # scikit-learn's callbacks belong to a fit, not to a model
@@ -296,6 +297,24 @@ class SoftLearning(Learning):
         if not rest.library:
             raise ValueError("nothing would be left: the model has no other specialist that finished")
         return self._continued(clone(self).set_params(library=library), library, rest, X, y)
+
+    def slimming(self, X) -> pd.DataFrame:
+        """What a smaller model would cost: one line per specialist that leaves, with what the rest takes and loses.
+
+        Columns: dropped, specialists (those that then carry weight), risk (held-out), added_risk, row_ms (prediction of
+        the first row of X, measured) and megabytes (of the models).
+        """
+        check_is_fitted(self)
+        return slimming(self.record_, self._validate(X))
+
+    def slim(self, X, *, row_ms: float | None = None, megabytes: float | None = None):
+        """A new model, pruned to a wanted latency or size at the price that `slimming(X)` tells; nothing is fitted."""
+        kept = smallest_that_fits(self.slimming(X), row_ms, megabytes)["specialists"]
+        crossed = self.record_.crossed
+        library = crossed.library[needed(kept, crossed.library)]
+        return self._continued(
+            clone(self).set_params(library=library), library, crossed.only(library.names), None, None
+        )
 
     def expand(self, specialists, X, y):
         """A new model with a larger library on the same training data and folds; only the new is fitted."""

@@ -39,6 +39,10 @@ from softlearning.weights.rules import RULES
 REFITS = (True, False, "auto")
 
 
+class TimeLimitWarning(UserWarning):
+    """The time limit was too short for the table, and was not kept."""
+
+
 class FailedSpecialistWarning(UserWarning):
     """Specialists failed and are excluded; `failures_` has the reasons."""
 
@@ -88,9 +92,11 @@ class Learning(CallbackSupportMixin, BaseEstimator):
         splits = make_folds(
             self.cv, training.y, stratify=stratify, groups=groups, seed=training.seed, X=training.X, live=training.live
         )
+        ready = time.monotonic()
         with watching(self.progress) as watch:
             self._learn(library, training, splits, replace(self._resources(start), watch=telling(self, root, watch)))
         root.call_on_fit_task_end(estimator=self, X=X, y=y)
+        self._warn_of_time(ready - start, time.monotonic() - start)
         return self
 
     def _learn(self, library: Library, training: Training, splits, resources, known=None, ensemble=None):
@@ -324,6 +330,17 @@ class Learning(CallbackSupportMixin, BaseEstimator):
     def _forget(self):
         for name in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
             del self.__dict__[name]
+
+    def _warn_of_time(self, before: float, taken: float):
+        """A limit that was too short for this table, with what it needs."""
+        limit = self.time_limit
+        if limit is not None and taken > limit + max(2.0, 0.05 * limit):
+            warnings.warn(
+                f"the fit took {taken:.0f} s, its time limit is {limit:g} s: a table of this size needs about "
+                f"{2 * before + 2:.0f} s before anything but the baseline can be learnt",
+                TimeLimitWarning,
+                stacklevel=5,
+            )
 
     def _warn_of_failures(self):
         failures = self.record_.crossed.failures

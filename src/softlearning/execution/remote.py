@@ -47,6 +47,7 @@ class Remote(Engine):
         self.kept: dict[str, Any] = {}  # shared data by name: the driver's own
         self.sent: dict[str, Any] = {}  # the engine's references to them
         self.calls: dict[Hashable, tuple[Job, int]] = {}  # what is under way, and how often it was begun
+        self.delayed: list[tuple[Job, int]] = []  # what found no worker that takes its data
         self.answers: list[Answer] = []
 
     def share(self, data: Any) -> Shared:
@@ -63,6 +64,8 @@ class Remote(Engine):
             pickled, names = packed(call)
             for name in names - self.sent.keys():
                 self.sent[name] = self.put(self.kept[name])
+        except Lost as lost:
+            return self._again(job, tries, lost)
         except Exception as error:
             self.answers.append((job.position, job.task.failed("error", f"cannot be sent: {say(error)}")))
             return
@@ -72,6 +75,9 @@ class Remote(Engine):
     def next_done(self) -> Answer:
         """Wait for a task that has ended; what was lost is sent again."""
         while not self.answers:
+            delayed, self.delayed = self.delayed, []
+            for job, tries in delayed:
+                self.submit(job, tries)
             for call in self.ended(LOOK):
                 if call in self.calls:
                     self._settle(call)
@@ -87,12 +93,16 @@ class Remote(Engine):
         try:
             self.answers.append((job.position, self.result(call)))
         except Lost as lost:
-            if tries == LOSSES:
-                return self.answers.append((job.position, job.task.failed("crash", f"lost {LOSSES} times: {lost}")))
             self.sent = {name: ref for name, ref in self.sent.items() if self.there(ref)}
-            self.submit(job, tries + 1)
+            self._again(job, tries, lost)
         except Exception as error:  # of the engine itself, such as a module that a worker does not have
             self.answers.append((job.position, job.task.failed("error", f"on its worker: {say(error)}")))
+
+    def _again(self, job: Job, tries: int, lost: Lost) -> None:
+        if tries < LOSSES:
+            self.delayed.append((job, tries + 1))
+        else:
+            self.answers.append((job.position, job.task.failed("crash", f"lost {LOSSES} times: {lost}")))
 
     def cancel(self) -> None:
         """End all tasks under way."""
@@ -181,7 +191,10 @@ class Dask(Remote):
 
     def put(self, data: Any) -> Any:
         """Scattered to one worker, from which the others take it."""
-        return self.client.scatter([data], hash=False)[0]  # a list of one: a dict or list would be taken apart
+        try:
+            return self.client.scatter([data], hash=False)[0]  # a list of one: a dict or list would be taken apart
+        except (TimeoutError, OSError) as error:  # no worker is there just now, or it has gone
+            raise Lost(say(error)) from error
 
     def there(self, reference: Any) -> bool:
         """Whether a worker holds it."""

@@ -158,7 +158,7 @@ def landing(fit: str) -> str:
     if not (mine := folder / f"{owner()}.user").exists():
         for other in folder.parent.glob(f"{PREFIX}fit-*"):
             users = list(other.glob("*.user"))
-            if users and all(is_gone(user.stem) for user in users):
+            if other != folder and users and all(is_gone(user.stem) for user in users):
                 shutil.rmtree(other, ignore_errors=True)
         folder.mkdir(mode=0o700, exist_ok=True)
         mine.touch()

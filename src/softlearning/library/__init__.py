@@ -40,7 +40,7 @@ stacker = partial(row, family="stacker", needs="", level=2, reads="support", min
 
 # fmt: off
 CLASSIFIERS = (
-    row("logistic", "linear", recipes.logistic, cost=Cost(0.01, 0.8, 0.6, 0.8)),
+    row("logistic", "linear", recipes.logistic, cost=Cost(0.01, 0.8, 0.6, 0.8), sample_rows=200_000),
     row("logistic_strong", "linear", partial(recipes.logistic, C=0.1), cost=Cost(0.01, 0.8, 0.6, 0.8)),
     row("knn_5", "instance", partial(recipes.knn, k=5), cost=Cost(0.003, 1.6), sample_rows=20_000),
     row("knn_15", "instance", partial(recipes.knn, k=15), cost=Cost(0.003, 1.6), sample_rows=20_000),
@@ -92,7 +92,8 @@ OWN_CLASSIFIERS = (
     row("svm", "kernel", recipes.svm, max_rows=3_000, reason=KERNEL_LIMIT, cost=Cost(0.15, 2.0, 0.4, 0.6), prior=1.5),
     row("quadratic", "complementary", recipes.quadratic, max_rows=20_000, reason=WIDE, cost=Cost(0.03, 1.1, 1.2, 1.0),
         sparse=False),
-    row("qda", "complementary", recipes.qda, cost=Cost(0.005, 0.9, 1.0, 0.5), prior=0.5, sparse=False),
+    row("qda", "complementary", recipes.qda, cost=Cost(0.005, 0.9, 1.0, 0.5), prior=0.5, sparse=False,
+        sample_rows=200_000),
     row("nystroem", "kernel", recipes.nystroem, max_rows=20_000, reason=WIDE, cost=Cost(0.1, 1.0, 0.2, 0.8), prior=0.5),
     flat("lightgbm_extra", "tree", recipes.lightgbm_extra, needs="native", cost=Cost(0.5, 1.2, 0.4, 1.1), prior=2,
          sparse=False),
@@ -113,7 +114,7 @@ OWN_REGRESSORS = (
     flat("lightgbm_pairs", "tree", recipes.lightgbm_pairs, needs="pairs", cost=Cost(0.5, 1.1, 0.5), prior=4,
          sparse=False, sample_rows=300_000),
     row("network", "neural", recipes.scaled_network, cost=Cost(0.6, 1.0, 0.3), prior=2, sample_rows=200_000),
-    row("ridge_cv", "linear", recipes.ridge_cv, cost=Cost(0.005, 1.0, 1.0), prior=1.5),
+    row("ridge_cv", "linear", recipes.ridge_cv, cost=Cost(0.005, 1.0, 1.0), prior=1.5, sample_rows=200_000),
     row("lasso_cv", "linear", recipes.lasso_cv, cost=Cost(0.05, 1.0, 1.0)),
     row("elastic_net_cv", "linear", recipes.elastic_net_cv, cost=Cost(0.05, 1.0, 1.0)),
     row("gaussian_process", "kernel", recipes.gaussian_process, max_rows=500, reason=CUBE, cost=Cost(2.0, 3.0), prior=4,

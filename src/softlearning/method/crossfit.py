@@ -7,6 +7,7 @@ business of `execution`.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -21,7 +22,7 @@ from sklearn.utils import get_tags
 
 from softlearning.execution import Failure, Outcome, Task, open_engine, run
 from softlearning.library import Library, Shape, Specialist, dummy_row
-from softlearning.method.fitting import Work, fewer_rows, fit_and_predict, seed_for, stacker_features
+from softlearning.method.fitting import Work, fewer_rows, fit_and_predict, sampled, seed_for, stacker_features
 from softlearning.method.folds import Split, fold_of_row, second_splits
 from softlearning.method.preparation import REFIT, Preparation, ViewKey
 from softlearning.method.training import Resources, Training
@@ -33,6 +34,7 @@ SHRINK = 50.0  # nats, by the study of defaults: with less, small tables make sp
 FEW = 2_000  # rows up to which calibration is cross-fitted; beyond, two numbers flatter by nothing that counts
 MORE_ROWS = 1.1  # rounds on all rows for each round in a fold, whose models see fewer
 ENOUGH = 5_000  # rows that a calibration is learnt from
+AFTER = 5e-6  # seconds for each held-out number that weights and tables are made of, measured on one core
 NO_EARLIER_ROWS = "in the first fold nothing is predicted yet that a stacker could learn from"
 
 
@@ -189,21 +191,29 @@ def run_level(level: int, library: Library, table: Preparation, done: CrossFit, 
     if not new:
         return done
     work = [work_for(s, table, done, fold, *split) for fold, split in enumerate(done.splits_of(level)) for s in new]
-    outcomes = run_tasks([fit_task(w, Library(new), keep) for w in work], table, resources, refits=resources.refits)
+    tasks, kept = [fit_task(w, Library(new), keep) for w in work], seconds_after(level, library, done, table.training)
+    outcomes = run_tasks(tasks, table, resources, refits=resources.refits, reserve=kept)
     return gather(done, new, outcomes, table.training, calibrate, level)
 
 
+def seconds_after(level: int, library: Library, done: CrossFit, training: Training) -> float:
+    """What weights, level 2 and the tables of a fit take when the tasks of a level are done."""
+    numbers = done.predicted.sum() * training.classes * (len(library) + len(done.library))
+    return AFTER * float(numbers) * (2 if level == 1 and library.level(2) else 1)
+
+
 def work_for(s: Specialist, table: Preparation, done: CrossFit, fold: int, train, test=None) -> Work:
-    """A fit as plain data."""
-    seed = seed_for(table.training.seed, s.name, fold)
+    """A fit as plain data, from as many rows as the specialist takes; in a refit from as many as in the folds."""
+    t, seed = table.training, seed_for(table.training.seed, s.name, fold)
     if s.level == 1:
         rounds = done.rounds.get(s.name) if fold == REFIT else None
-        most = done.samples.get(s.name) if fold == REFIT else None  # as in the folds
-        return Work(s, seed, table, fold, ViewKey(view_of(s, table), 1, fold), train, test, rounds=rounds, most=most)
-    train = train[done.predicted[train]]
-    read = done.oof[:, done.columns(read_by(s, done.library))]
-    features = table.engine.share(stacker_features(read))
-    return Work(s, seed, table, fold, ViewKey(s.needs, 2, fold) if s.needs else None, train, test, features)
+        work = Work(s, seed, table, fold, ViewKey(view_of(s, table), 1, fold), train, test, rounds=rounds)
+    else:
+        train = train[done.predicted[train]]
+        read = done.oof[:, done.columns(read_by(s, done.library))]
+        features = table.engine.share(stacker_features(read))
+        work = Work(s, seed, table, fold, ViewKey(s.needs, 2, fold) if s.needs else None, train, test, features)
+    return sampled(work, done.samples.get(s.name) or s.most_rows(t.schema.width, t.classes))
 
 
 def fit_task(work: Work, library: Library, keep: bool) -> Task:
@@ -215,7 +225,10 @@ def fit_task(work: Work, library: Library, keep: bool) -> Task:
     return Task(s.name, fold, fit_and_predict, (work, keep), cost=cost, rank=rank, shrink=shrink)
 
 
-def run_tasks(tasks: list[Task], table: Preparation, resources: Resources, refits: int = 0) -> list[Outcome | Failure]:
+def run_tasks(
+    tasks: list[Task], table: Preparation, resources: Resources, refits: int = 0, reserve: float = 0.0
+) -> list[Outcome | Failure]:
+    left = 0.0 if resources.deadline is None else max(resources.deadline - time.monotonic(), 0.0)
     return run(
         tasks,
         engine=table.engine,
@@ -224,6 +237,7 @@ def run_tasks(tasks: list[Task], table: Preparation, resources: Resources, refit
         store=resources.checkpoint,
         watch=resources.watch,
         refits=refits,
+        reserve=min(reserve, left / 5),
     )
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from softlearning.data.views import View
 from softlearning.execution import Failure
 from softlearning.library import Library, Specialist
-from softlearning.method.crossfit import CrossFit, fit_task, read_by, run_tasks, view_of, work_for
+from softlearning.method.crossfit import CrossFit, fit_task, read_by, run_tasks, work_for
 from softlearning.method.fitting import Work, dense_if_needed, own_labels, predict_tensor, stacker_features
 from softlearning.method.preparation import REFIT, Preparation, ViewKey, side_by_side, take
 from softlearning.method.training import Resources
@@ -139,17 +139,12 @@ def with_fold_models(ensemble: Ensemble, crossed: CrossFit, table: Preparation) 
     members: dict[str, tuple[Member, ...]] = {}
     for name, fold in sorted(crossed.models):
         if name in ensemble.specialists and name not in ensemble.members:
-            key = fold_view(ensemble.specialists[name], fold, table)
-            if key is not None and key not in views:
-                views[key] = table.get(key, *crossed.splits_of(key.level)[fold]).view
+            s = ensemble.specialists[name]
+            work = work_for(s, table, crossed, fold, *crossed.splits_of(s.level)[fold])
+            if (key := work.view) is not None and key not in views:
+                views[key] = table.get(key, work.train, work.test).view
             members[name] = (*members.get(name, ()), Member(crossed.models[name, fold], key))
     return replace(ensemble, views=ensemble.views | views, members=ensemble.members | members)
-
-
-def fold_view(s: Specialist, fold: int, table: Preparation) -> ViewKey | None:
-    if s.level == 1:
-        return ViewKey(view_of(s, table), 1, fold)
-    return ViewKey(s.needs, 2, fold) if s.needs else None
 
 
 def predict_members(ensemble: Ensemble, names, X, workers: int = 1) -> np.ndarray:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import hashlib
 import time
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 from sklearn.base import is_classifier
 from sklearn.calibration import CalibratedClassifierCV
+from sklearn.ensemble import ExtraTreesClassifier, ExtraTreesRegressor, RandomForestClassifier, RandomForestRegressor
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import has_fit_parameter
 
@@ -21,6 +21,8 @@ from softlearning.method.preparation import Preparation, ViewKey, side_by_side
 
 LOG_FLOOR = 1e-6  # lifts probabilities before a logarithm, so that one overconfident specialist cannot rule a stacker
 SMALLEST = 1_000  # rows that a specialist learns from however short the time is
+FORESTS = (ExtraTreesClassifier, ExtraTreesRegressor, RandomForestClassifier, RandomForestRegressor)
+FEW_ROWS = 50
 DENSE_LIMIT = 2**31  # bytes; a sparse table is not made dense beyond that for a learner that takes no sparse one
 
 
@@ -40,14 +42,7 @@ class Work:
     test: np.ndarray | None = None
     features: Shared | None = None
     rounds: int | None = None  # of boosting, where folds have found them
-    most: int | None = None  # rows to learn from, where time is short
-
-    @cached_property
-    def sample(self) -> np.ndarray | None:
-        """Which of the training rows it learns from; None for all of them."""
-        s, t, n = self.specialist, self.table.training, len(self.train)
-        most = min(n, self.most or n, s.most_rows(t.schema.width, t.classes))
-        return None if most >= n else part_of(self.table.y.load()[self.train], most, t.classes, self.seed)
+    sample: int = 0  # rows of `train` where those are a part of the rows, 0 for all
 
     def matrices(self) -> tuple[Any, Any, tuple[int, ...]]:
         """Training matrix, held-out matrix, and the positions of category codes in them."""
@@ -68,11 +63,10 @@ def fit_and_predict(work: Work, keep: bool) -> dict[str, Any]:
     """Fit on the training rows and predict the held-out ones, if there are any; the model itself only to be kept."""
     start = time.perf_counter()
     training, held_out, categorical = work.matrices()
-    training = training if work.sample is None else training[work.sample]
     model = fit_model(work, writable(dense_if_needed(training, work.specialist), work.specialist), categorical)
     fitted = time.perf_counter()
     result: dict[str, Any] = {"fit_seconds": fitted - start, "rounds": int(getattr(model, "rounds_", None) or 0)}
-    result["sample"] = 0 if work.sample is None else len(work.sample)
+    result["sample"] = work.sample
     if work.test is not None:
         t = work.table.training
         labels = own_labels(work.specialist, t.labels)
@@ -84,21 +78,29 @@ def fit_and_predict(work: Work, keep: bool) -> dict[str, Any]:
 
 def fit_model(work: Work, X, categorical: tuple[int, ...]):
     """The fitted estimator of a specialist."""
-    t, rows = work.table.training, work.train if work.sample is None else work.train[work.sample]
-    y = work.table.y.load()[rows]
+    t, y = work.table.training, work.table.y.load()[work.train]
     estimator = ready(work.specialist, t.task, t.classes, work.seed, X, y, categorical)
     known = [name for name in estimator.get_params() if name.split("__")[-1] == "rounds"] if work.rounds else []
     estimator.set_params(**dict.fromkeys(known, work.rounds))
-    weight = {} if work.table.weight is None else weight_argument(estimator, work.table.weight.load()[rows])
+    weight = {} if work.table.weight is None else weight_argument(estimator, work.table.weight.load()[work.train])
     labels = own_labels(work.specialist, t.labels)
     return estimator.fit(X, y if labels is None else labels[y], **weight)
 
 
 def fewer_rows(work: Work, keep: bool, share: float) -> tuple[Work, bool]:
     """The arguments of a fit that takes about this share of the seconds: it learns from fewer rows."""
-    t, s = work.table.training, work.specialist
-    rows = min(len(work.train), s.most_rows(t.schema.width, t.classes))
-    return replace(work, most=max(s.rows_for(share, rows), SMALLEST)), keep
+    return sampled(work, max(work.specialist.rows_for(share, len(work.train)), SMALLEST)), keep
+
+
+def sampled(work: Work, most: int) -> Work:
+    """The same fit from at most so many rows; specialists that learn from as many learn from the same, in one view."""
+    if most >= len(work.train):
+        return work
+    t = work.table.training
+    seed = seed_for(t.seed, f"{most} rows", work.fold)
+    train = work.train[part_of(work.table.y.load()[work.train], most, t.classes, seed)]
+    view = None if work.view is None else replace(work.view, rows=len(train))
+    return replace(work, train=train, view=view, sample=len(train))
 
 
 def part_of(y: np.ndarray, most: int, classes: int, seed: int) -> np.ndarray:
@@ -184,6 +186,8 @@ def predict_tensor(estimator, X, classes: int, labels: np.ndarray | None = None)
     """
     rows = X.shape[0]
     with np.errstate(all="ignore"):  # what overflows inside shows in the numbers, which are checked below
+        if rows <= FEW_ROWS and labels is None and type(estimator) in FORESTS and X.dtype.kind == "f":
+            return tree_by_tree(estimator, X, classes)
         if classes == 1:
             prediction = np.asarray(estimator.predict(X), dtype=float)
             return finite(prediction[:, None] if prediction.ndim == 1 else prediction, rows, 1)
@@ -192,6 +196,18 @@ def predict_tensor(estimator, X, classes: int, labels: np.ndarray | None = None)
         else:
             given, known = np.eye(classes)[coded(estimator.predict(X), labels)], np.arange(classes)
     return probabilities(given, known, rows, classes)
+
+
+def tree_by_tree(forest, X, classes: int) -> np.ndarray:
+    """What a forest predicts of a few rows, bit for bit, without the milliseconds that it takes to share out trees."""
+    X = np.ascontiguousarray(X, dtype=np.float32)
+    total = np.zeros((len(X), len(forest.classes_) if classes > 1 else 1))
+    for tree in forest.estimators_:
+        total += tree.tree_.predict(X)[:, : total.shape[1]]
+    total /= len(forest.estimators_)
+    if classes == 1:
+        return finite(total, len(X), 1)
+    return probabilities(total, coded(forest.classes_, None), len(X), classes)
 
 
 def coded(values, labels: np.ndarray | None) -> np.ndarray:

@@ -24,14 +24,15 @@ REFIT = -1  # the fold number of a fit on all rows
 
 @dataclass(frozen=True)
 class ViewKey:
-    """Which view of the table, fitted for which level and fold."""
+    """Which view of the table, fitted for which level and fold; on how many of its rows, 0 for all of them."""
 
     view: str
     level: int
     fold: int
+    rows: int = 0
 
     def __str__(self) -> str:
-        return f"{self.view}-{self.level}-{self.fold}"
+        return f"{self.view}-{self.level}-{self.fold}-{self.rows}"
 
 
 @dataclass(frozen=True)
