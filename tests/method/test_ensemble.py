@@ -94,7 +94,7 @@ def test_chunks_are_all_rows_in_order_and_none_is_small(rows, columns):
     [
         (SoftClassifier, ["qda", "logistic", "spline_logistic", "decision_tree"]),
         (SoftRegressor, ["ridge_cv", "spline_ridge"]),
-        pytest.param(SoftClassifier, ["lightgbm", "catboost_short", "network", "log_pool"], marks=pytest.mark.slow),
+        pytest.param(SoftClassifier, ["lightgbm", "catboost_own", "network", "log_pool"], marks=pytest.mark.slow),
         pytest.param(SoftRegressor, ["lightgbm", "wide_trees", "network", "signed_stack"], marks=pytest.mark.slow),
     ],
 )

@@ -82,7 +82,7 @@ REGRESSORS = (
 # What the paper does not have. Seconds and priors come from the tables of docs/real_tables.
 OWN_CLASSIFIERS = (
     flat("lightgbm", "tree", recipes.lightgbm, needs="native", cost=Cost(0.15, 1.2, 0.5, 1.0), prior=4, sparse=False),
-    flat("catboost_short", "tree", recipes.catboost_short, needs="native", cost=Cost(0.8, 0.9, 0.6, 0.8), prior=7,
+    flat("catboost_own", "tree", recipes.catboost_own, needs="native", cost=Cost(0.9, 0.9, 0.5, 0.8), prior=7,
          sparse=False),
     flat("wide_trees", "tree", recipes.wide_trees, needs="ordinal", cost=Cost(0.3, 1.1, 0.4, 0.3), prior=7,
          sample_rows=200_000),
@@ -97,7 +97,7 @@ OWN_CLASSIFIERS = (
     row("nystroem", "kernel", recipes.nystroem, max_rows=20_000, reason=WIDE, cost=Cost(0.1, 1.0, 0.2, 0.8), prior=0.5),
     flat("lightgbm_extra", "tree", recipes.lightgbm_extra, needs="native", cost=Cost(0.5, 1.2, 0.4, 1.1), prior=2,
          sparse=False),
-    flat("catboost_long", "tree", partial(recipes.catboost_short, rounds=1500), needs="native",
+    flat("catboost_long", "tree", partial(recipes.catboost_own, rounds=2000, most=1.0), needs="native",
          cost=Cost(3.0, 0.9, 0.6, 0.8), prior=4, sparse=False),
     stacker("log_pool", make=recipes.log_pool, cost=Cost(0.05, 1.0, 0.0, 1.0)),
     stacker("logistic_stack", make=recipes.logistic_stack, cost=Cost(0.05, 1.0, 0.0, 1.0), sample_cells=2e8),
@@ -107,7 +107,7 @@ OWN_CLASSIFIERS = (
 
 OWN_REGRESSORS = (
     flat("lightgbm", "tree", recipes.lightgbm, needs="native", cost=Cost(0.2, 1.1, 0.5), prior=4, sparse=False),
-    flat("catboost_short", "tree", recipes.catboost_short, needs="native", cost=Cost(0.5, 0.8, 0.7), prior=5,
+    flat("catboost_own", "tree", recipes.catboost_own, needs="native", cost=Cost(0.5, 0.8, 0.6), prior=5,
          sparse=False),
     flat("wide_trees", "tree", recipes.wide_trees, needs="ordinal", cost=Cost(0.6, 1.1, 0.8), prior=7,
          sample_rows=200_000),
@@ -126,7 +126,7 @@ OWN_REGRESSORS = (
     row("nystroem", "kernel", recipes.nystroem, max_rows=3_000, reason=WIDE, cost=Cost(0.15, 1.2, 0.2)),
     flat("lightgbm_extra", "tree", recipes.lightgbm_extra, needs="native", cost=Cost(0.5, 1.1, 0.5), prior=2,
          sparse=False),
-    flat("catboost_long", "tree", partial(recipes.catboost_short, rounds=1500), needs="native",
+    flat("catboost_long", "tree", partial(recipes.catboost_own, rounds=2000, most=1.0), needs="native",
          cost=Cost(2.0, 0.8, 0.7), prior=4, sparse=False),
     stacker("nonnegative_stack", make=recipes.nonnegative_stack, cost=0.01),
     stacker("signed_stack", make=recipes.signed_stack, cost=0.01),
@@ -144,11 +144,11 @@ OWN = {"classification": Library(OWN_CLASSIFIERS), "regression": Library(OWN_REG
 # In the order in which they are begun under a limit: strength per second, new kinds early.
 DEFAULT: dict[str, tuple[str, ...]] = {
     "classification": (
-        *("lightgbm", "logistic", "catboost_short", "wide_trees", "lightgbm_pairs", "spline_logistic", "network"),
+        *("lightgbm", "logistic", "catboost_own", "wide_trees", "lightgbm_pairs", "spline_logistic", "network"),
         *("knn_15", "svm", "quadratic", "qda", "dummy", "log_pool", "logistic_stack", "tree_stack"),
     ),
     "regression": (
-        *("lightgbm", "ridge_cv", "catboost_short", "wide_trees", "lightgbm_pairs", "spline_ridge", "network"),
+        *("lightgbm", "ridge_cv", "catboost_own", "wide_trees", "lightgbm_pairs", "spline_ridge", "network"),
         *("gaussian_process", "svr", "quadratic", "knn_5", "nystroem", "dummy", "signed_stack", "tree_stack"),
     ),
 }
