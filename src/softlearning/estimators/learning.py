@@ -26,7 +26,7 @@ from softlearning.execution.checkpoint import Store
 from softlearning.execution.progress import watching
 from softlearning.execution.threads import one_thread
 from softlearning.library import Library, resolve
-from softlearning.library.quantiles import quantile_rows
+from softlearning.library.quantiles import aimed_rows
 from softlearning.method.crossfit import CrossFit, cross_fit, weigh, workplace
 from softlearning.method.ensemble import ENOUGH_ROWS, assemble, average_folds, refit, with_fold_models
 from softlearning.method.folds import make_folds
@@ -248,7 +248,7 @@ class Learning(CallbackSupportMixin, BaseEstimator):
         """The library asked for; a named one is joined by specialists of the quantile that is aimed at."""
         library = resolve(self.library, self._task)
         level = None if aim is None or self.loss != "auto" else aim.level
-        return library if level is None or not isinstance(self.library, str) else library + quantile_rows(level)
+        return library if level is None or not isinstance(self.library, str) else library + aimed_rows(level)
 
     def __sklearn_clone__(self):
         """An engine is a connection, which cannot be copied: clones share it."""

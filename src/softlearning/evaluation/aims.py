@@ -18,11 +18,11 @@ from softlearning.evaluation.scoring import (
     COUNTS,
     RANKS,
     Records,
+    jackknife_error,
     measure,
     metric_name,
     recorded,
     scorers,
-    statistic_of,
 )
 from softlearning.method.decisions import Decision, Optimum, best_of_counts, best_threshold, decision_rule, ranking
 from softlearning.method.record import Record
@@ -201,24 +201,29 @@ class Choice:
         if told:
             return f"the weights minimise the {self.loss} loss, as told; {aim.name} is only reported"
         scores = ", ".join(f"{what} {value:.4g}" for what, value in self.tried)
-        return f"{aim.name} is not convex in the weights: of what serves it, the best held out was taken ({scores})"
+        choice = "of what serves it, the best beyond noise was taken"
+        return f"{aim.name} is not convex in the weights: {choice} (held out: {scores})"
 
 
 def serve(aim: Aim, record: Record, rule: Any, threshold: Any) -> Choice:
     """The rule and loss whose weights, learnt without each row's fold, are best by the metric.
 
+    The nearest loss under the user's rule comes first; another is taken where it is better by more than one standard
+    error of their difference, since choosing among equals by chance costs as much as it gains.
+
     record : of the fit, its rule and loss yet to be chosen. Greedy selection is tried beside the default rule alone.
     """
     if aim.own:
         return Choice(rule, aim.losses[0], ())
-    tried: list[tuple[float, Any, str]] = []
-    for loss in aim.losses:
-        tried.append((_held_out_score(aim, with_loss(record, loss), rule, threshold), rule, loss))
+    tried: list[tuple[Any, str]] = [(rule, loss) for loss in aim.losses]
     if rule == "guarded":
-        greedy = GreedyFor(aim.metric, record.training.labels)
-        tried.append((_held_out_score(aim, with_loss(record, aim.losses[0]), greedy, threshold), greedy, aim.losses[0]))
-    best = max(tried, key=lambda t: t[0])
-    return Choice(best[1], best[2], tuple((rule_words(r, loss), value) for value, r, loss in tried))
+        tried.append((GreedyFor(aim.metric, record.training.labels), aim.losses[0]))
+    names = [rule_words(r, loss) for r, loss in tried]
+    found = measure(aim.name, aim.scorer, _held_out(aim, record, dict(zip(names, tried)), threshold))
+    gains = [found.score[name] - found.score[names[0]] for name in names]
+    errors = [jackknife_error(found.left_out[name] - found.left_out[names[0]]) for name in names]
+    best = max((k for k in range(len(names)) if k == 0 or gains[k] > errors[k]), key=lambda k: gains[k])
+    return Choice(*tried[best], tuple((name, found.score[name]) for name in names))
 
 
 def rule_words(rule: Any, loss: str) -> str:
@@ -230,14 +235,15 @@ def with_loss(record: Record, loss: str) -> Record:
     return replace(record, solution=replace(record.solution, loss=loss))
 
 
-def _held_out_score(aim: Aim, record: Record, rule: Any, threshold: Any) -> float:
-    held = replace(record, rule=rule).held_out
-    decided = decide_held_out(record, held.blend, held, threshold, aim)
-    made = records_of({BLEND: held.blend}, held.target, record.training.labels, held.weight,
-                      fold=held.fold, chosen=None if decided is None else {BLEND: decided})  # fmt: skip
-    if aim.name.startswith(RANKS):  # scores of different folds cannot be ranked together
-        return float(statistic_of(aim.name, aim.scorer, made).by_fold(made, BLEND).mean())
-    return score(aim, made, BLEND)
+def _held_out(aim: Aim, record: Record, tried: dict[str, tuple[Any, str]], threshold: Any) -> Records:
+    """The held-out rows as each rule and loss would blend and label them."""
+    helds = {name: replace(with_loss(record, loss), rule=rule).held_out for name, (rule, loss) in tried.items()}
+    chosen = {name: decide_held_out(record, held.blend, held, threshold, aim) for name, held in helds.items()}
+    held = next(iter(helds.values()))
+    return records_of(
+        {name: h.blend for name, h in helds.items()}, held.target, record.training.labels, held.weight, fold=held.fold,
+        groups=held.groups, chosen={name: c for name, c in chosen.items() if c is not None} or None,
+    )  # fmt: skip
 
 
 # -- decisions --------------------------------------------------------------------------------------------------------
