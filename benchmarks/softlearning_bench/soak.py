@@ -22,6 +22,7 @@ import time
 from collections import Counter
 from contextlib import closing, suppress
 from datetime import UTC, datetime
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,7 @@ import psutil
 from matplotlib.figure import Figure
 from sklearn.datasets import load_breast_cancer
 
-from softlearning import SoftClassifier, __version__
+from softlearning import SoftClassifier
 from softlearning_bench.drawing import BLUE, NARROW, blank, save_svg
 
 LIBRARY = ["logistic", "naive_bayes", "decision_tree", "hist_gradient_boosting"]
@@ -203,7 +204,7 @@ def main() -> None:
         writer.writerows((round(s, 1), round(mb, 2), n) for s, mb, n in lines)
     if asked.figure is not None:
         draw(lines, asked.figure)
-    told = {"stress_test": "soak of the server", **counts, "version": __version__}
+    told = {"stress_test": "soak of the server", **counts, "version": version("softlearning")}
     told["date"] = datetime.now(UTC).date().isoformat()
     if asked.log is not None:
         with open(asked.log, "a") as file:
