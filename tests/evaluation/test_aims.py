@@ -156,3 +156,23 @@ def test_the_command_aims_and_its_page_says_so(rare, tmp_path):
     assert "F1 is not convex" in (tmp_path / "page.html").read_text(encoding="utf-8")
     scored = CliRunner().invoke(main, ["evaluate", str(tmp_path / "m"), str(tmp_path / "rows.csv")])
     assert f"{load(tmp_path / 'm').score(*rare):.4f}" in scored.output
+
+
+def test_ordered_classes_are_aimed_at_by_their_cumulative_probabilities(diabetes, tmp_path):
+    X, y = diabetes
+    stars = np.digitize(y, np.quantile(y, [0.25, 0.5, 0.75])) + 1
+    ordinal = SoftClassifier(SMALL, metric="ordinal", rule="simplex", cv=3).fit(X, stars)
+    nominal = SoftClassifier(SMALL, rule="simplex", cv=3).fit(X, stars)
+
+    def ranked(P):
+        return (np.cumsum(P - np.eye(4)[stars - 1], axis=1)[:, :3] ** 2).mean()
+
+    score = {m: ranked(np.einsum("nkc,k->nc", m.oof_, m.weights_)) for m in (ordinal, nominal)}
+    assert score[ordinal] <= score[nominal] + 1e-12
+    held = ordinal.record_.held_out
+    assert ordinal.cv_score_["score"] == pytest.approx(-ranked(held.blend))
+    assert ordinal.score(X, stars) == pytest.approx(-ranked(ordinal.predict_proba(X)))
+    P = ordinal.predict_proba(X)
+    np.testing.assert_array_equal(ordinal.predict(X), 1 + (np.cumsum(P, axis=1) < 0.5).sum(axis=1))
+    ordinal.save(tmp_path / "m")
+    np.testing.assert_array_equal(load(tmp_path / "m").predict(X), ordinal.predict(X))

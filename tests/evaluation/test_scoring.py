@@ -10,6 +10,7 @@ from softlearning.evaluation.scoring import (
     BLOCKS,
     DEPENDENCE,
     MEANS,
+    RANKED,
     MeanMetric,
     Records,
     ScorerMetric,
@@ -45,7 +46,8 @@ def test_closed_forms_give_what_the_scorer_gives_whole_and_with_each_row_left_ou
     regression = name in ("r2",) or "error" in name
     for classes in (0,) if regression else (2, 3):
         rows = records(rng, classes, weighted=weighted)
-        fast, slow = MeanMetric(MEANS[name]), ScorerMetric(get_scorer(name), ranks=False)
+        scorer = scorers([name], classes > 0)[name] if name == RANKED else get_scorer(name)
+        fast, slow = MeanMetric(MEANS[name]), ScorerMetric(scorer, ranks=False)
         score, left_out = fast(rows, "blend")
         expected, expected_left_out = slow(rows, "blend")
         assert_allclose(score, expected, rtol=1e-9)

@@ -41,9 +41,9 @@ class SoftClassifier(ClassifierMixin, SoftLearning):
     metric : str, scorer or None, default=None
         What the model is to be good at, and what `leaderboard_`, `cv_score_`, `verdict_`, `score`, `evaluate` and the
         report speak of: a scorer name of scikit-learn ("roc_auc", "f1", "neg_log_loss", ..), a short name ("auc",
-        "mcc", ..) or a scorer. A metric with a convex loss of its own is aimed at by that loss; for others the weights
-        come from the nearest convex losses or from greedy selection, whichever is better on held-out rows; `aim_` says
-        which.
+        "mcc", ..), a scorer, or "ordinal" for classes that have an order (the ranked probability score). A metric with
+        a convex loss of its own is aimed at by that loss; for others the weights come from the nearest convex losses
+        or from greedy selection, whichever is better on held-out rows beyond noise; `aim_` says which.
     threshold : None, "auto", float or array (C, C), default=None
         How probabilities become labels. None: the most probable class; with a metric of labels such as "f1", its
         held-out optimum. "auto": of two classes, the threshold that is best held out by the metric, or by balanced

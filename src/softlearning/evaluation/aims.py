@@ -16,6 +16,7 @@ import numpy as np
 from softlearning.evaluation import BLEND, Evaluation, summarise
 from softlearning.evaluation.scoring import (
     COUNTS,
+    RANKED,
     RANKS,
     Records,
     jackknife_error,
@@ -26,12 +27,13 @@ from softlearning.evaluation.scoring import (
 )
 from softlearning.method.decisions import Decision, Optimum, best_of_counts, best_threshold, decision_rule, ranking
 from softlearning.method.record import Record
+from softlearning.weights import solve_weights
 
 OWN = {
     "neg_log_loss": "log", "d2_log_loss_score": "log", "neg_brier_score": "squared", "d2_brier_score": "squared",
     "r2": "squared", "neg_mean_squared_error": "squared", "neg_root_mean_squared_error": "squared",
     "neg_mean_absolute_error": "absolute", "d2_absolute_error_score": "absolute",
-    "neg_mean_poisson_deviance": "poisson",
+    "neg_mean_poisson_deviance": "poisson", RANKED: "log",
 }  # fmt: skip
 NEAREST = {
     "neg_median_absolute_error": ("absolute", "squared"),
@@ -179,6 +181,24 @@ class GreedyFor:
         return lambda f: score(aim, records_of({"": f}, Y, labels, weight), "")
 
 
+@dataclass(frozen=True)
+class OfOrderedClasses:
+    """A rule for weights of ordered classes: least squares of cumulative probabilities, the ranked probability score.
+
+    rule : "guarded" or "simplex", as for every squared loss.
+    """
+
+    rule: str
+
+    def __post_init__(self):
+        object.__setattr__(self, "__name__", f"{self.rule} by ranked probability score")
+
+    def __call__(self, P: np.ndarray, Y: np.ndarray, sample_weight: np.ndarray | None) -> np.ndarray:
+        below = np.cumsum(P, axis=2)[:, :, :-1]
+        target = np.cumsum(Y, axis=1)[:, :-1]
+        return solve_weights(below, target, rule=self.rule, loss="squared", sample_weight=sample_weight).weights
+
+
 def as_stored(rule: Any) -> Any:
     """A rule that a file can hold: greedy selection by a scorer object becomes a function, which files forget."""
     if isinstance(rule, GreedyFor) and not isinstance(rule.metric, str):
@@ -196,6 +216,8 @@ class Choice:
 
     def words(self, aim: Aim, told: bool) -> str:
         """Where the weights come from, as a sentence; `told` where the user chose the loss."""
+        if not told and aim.name == RANKED:
+            return f"the weights minimise the squared error of cumulative probabilities, which is {aim.name} itself"
         if not told and aim.own:
             return f"the weights minimise the {self.loss} loss, which is {aim.name} itself"
         if told:
@@ -213,6 +235,8 @@ def serve(aim: Aim, record: Record, rule: Any, threshold: Any) -> Choice:
 
     record : of the fit, its rule and loss yet to be chosen. Greedy selection is tried beside the default rule alone.
     """
+    if aim.name == RANKED and rule in ("guarded", "simplex"):
+        return Choice(OfOrderedClasses(rule), aim.losses[0], ())
     if aim.own:
         return Choice(rule, aim.losses[0], ())
     tried: list[tuple[Any, str]] = [(rule, loss) for loss in aim.losses]
@@ -249,8 +273,13 @@ def _held_out(aim: Aim, record: Record, tried: dict[str, tuple[Any, str]], thres
 # -- decisions --------------------------------------------------------------------------------------------------------
 
 
-def threshold_for(threshold: Any, aim: Aim | None) -> Any:
-    """What `threshold` means with this aim: a metric of labels is served by its own held-out optimum unless told."""
+def threshold_for(threshold: Any, aim: Aim | None, classes: int) -> Any:
+    """What `threshold` means with this aim: a metric of labels is served by its own held-out optimum unless told.
+
+    Of ordered classes the label is the one of least expected distance, the median.
+    """
+    if threshold is None and aim is not None and aim.name == RANKED:
+        return np.abs(np.subtract.outer(np.arange(classes), np.arange(classes))).astype(float)
     return "auto" if threshold is None and aim is not None and aim.of_labels else threshold
 
 
@@ -271,14 +300,14 @@ def optimum(aim: Aim | None, labels: np.ndarray, weight: np.ndarray | None) -> O
 def decision_for(P: np.ndarray, target: np.ndarray, labels: np.ndarray, weight: np.ndarray | None, threshold: Any,
                  aim: Aim | None) -> Decision | None:  # fmt: skip
     """How probabilities (n, C) become labels, learnt from these rows; None for the most probable class."""
-    wanted, best = threshold_for(threshold, aim), optimum(aim, labels, weight)
+    wanted, best = threshold_for(threshold, aim, len(labels)), optimum(aim, labels, weight)
     return decision_rule(wanted, P, target.argmax(axis=1), len(labels), best)
 
 
 def decide_held_out(record: Record, P: np.ndarray, held: Any, threshold: Any, aim: Aim | None) -> np.ndarray | None:
     """(n,) places of the labels, each decided by a rule learnt without the row's fold; None for the most probable."""
     labels = record.training.labels
-    if labels is None or threshold_for(threshold, aim) is None:
+    if labels is None or threshold_for(threshold, aim, len(labels)) is None:
         return None
     chosen = P.argmax(axis=1)
     for v in np.unique(held.fold):

@@ -23,9 +23,10 @@ ALIASES = {
     "auc": "roc_auc", "log_loss": "neg_log_loss", "brier": "neg_brier_score", "mse": "neg_mean_squared_error",
     "rmse": "neg_root_mean_squared_error", "mae": "neg_mean_absolute_error", "mcc": "matthews_corrcoef",
     "mape": "neg_mean_absolute_percentage_error", "rmsle": "neg_root_mean_squared_log_error",
-    "median_absolute_error": "neg_median_absolute_error",
+    "median_absolute_error": "neg_median_absolute_error", "ordinal": "neg_ranked_probability_score",
 }  # fmt: skip
 METRICS = {True: ("accuracy", "neg_log_loss"), False: ("r2", "neg_root_mean_squared_error")}  # by is_classifier
+RANKED = "neg_ranked_probability_score"  # of ordered classes; ours, scikit-learn has none
 BLOCKS = 100  # parts that a metric without closed form is jackknifed over
 # Models of the folds share training rows: plain standard errors are up to a fifth too small (measured).
 DEPENDENCE = 1.1
@@ -88,10 +89,17 @@ def _scorer(metric: Any) -> Any:
         if name.startswith("pinball:"):
             level = float(name.removeprefix("pinball:"))
             return make_scorer(partial(mean_pinball_loss, alpha=level), greater_is_better=False)
+        if name == RANKED:
+            return NamedScorer(make_scorer(_ranked_score, response_method="predict_proba", greater_is_better=False))
         if name not in get_scorer_names():
             raise ValueError(f"no metric is called {metric!r}; {nearest(name, get_scorer_names())}")
         return NamedScorer(get_scorer(name))
     return metric if hasattr(metric, "_score_func") else make_scorer(metric)
+
+
+def _ranked_score(y: np.ndarray, P: np.ndarray, sample_weight: np.ndarray | None = None) -> float:
+    P = np.column_stack([1 - P, P]) if np.ndim(P) == 1 else P  # of two classes a scorer hands over the second alone
+    return float(np.average(ranked_probability(np.eye(P.shape[1])[y], P), weights=sample_weight))
 
 
 @dataclass(frozen=True)
@@ -159,6 +167,16 @@ def _brier(y: np.ndarray, P: np.ndarray, classes: np.ndarray | None) -> np.ndarr
     return -squared / (2 if P.shape[1] == 2 else 1)  # scikit-learn halves it for two classes
 
 
+def _ranked(y: np.ndarray, P: np.ndarray, classes: np.ndarray | None) -> np.ndarray:
+    return -ranked_probability(_one_hot(y, classes), P)[:, None]
+
+
+def ranked_probability(Y: np.ndarray, P: np.ndarray) -> np.ndarray:
+    """(n,) ranked probability score of ordered classes: mean squared error of the cumulative probabilities, (n, C)."""
+    gaps = np.cumsum(P - Y, axis=1)[:, :-1]
+    return (gaps**2).mean(axis=1)
+
+
 def _squared(y: np.ndarray, P: np.ndarray, classes: np.ndarray | None) -> np.ndarray:
     return (y[:, None] - P) ** 2
 
@@ -177,6 +195,7 @@ MEANS: dict[str, tuple[Parts, Combine]] = {
     "accuracy": (_right, lambda m: m[..., 0]),
     "neg_log_loss": (_log_probability, lambda m: m[..., 0]),
     "neg_brier_score": (_brier, lambda m: m[..., 0]),
+    RANKED: (_ranked, lambda m: m[..., 0]),
     "neg_mean_squared_error": (_squared, lambda m: -m[..., 0]),
     "neg_root_mean_squared_error": (_squared, lambda m: -np.sqrt(m[..., 0])),
     "neg_mean_absolute_error": (_absolute, lambda m: m[..., 0]),

@@ -17,7 +17,7 @@ import pandas as pd
 
 from softlearning.data.schema import Column, Schema
 from softlearning.data.views import View
-from softlearning.evaluation.aims import GreedyFor
+from softlearning.evaluation.aims import GreedyFor, OfOrderedClasses
 from softlearning.execution.tasks import Failure
 from softlearning.library import Library, Specialist, every_row
 from softlearning.method.crossfit import CrossFit
@@ -31,9 +31,10 @@ from softlearning.storage.container import ModelFileError
 from softlearning.uncertainty.calibration import Calibration
 from softlearning.weights import Solution
 
-OF_A_FIT = (Record, CrossFit, Solution, Ensemble, Member, Calibration, Failure, Decision, GreedyFor, QuantileFit)
+OF_A_FIT = (Record, CrossFit, Solution, Ensemble, Member, Calibration, Failure)
+OF_AN_AIM = (Decision, GreedyFor, OfOrderedClasses, QuantileFit)
 OF_THE_INPUT = (Training, Schema, Column, View, ViewKey, Library, Specialist)
-RECORDS = {cls.__name__: cls for cls in (*OF_A_FIT, *OF_THE_INPUT)}
+RECORDS = {cls.__name__: cls for cls in (*OF_A_FIT, *OF_AN_AIM, *OF_THE_INPUT)}
 TASKS = ("classification", "regression")
 PLAIN = (bool, int, float, str, bytes, np.ndarray, np.generic)
 TEXTS = ("object", "str", "string")  # types of columns that are stored as objects
