@@ -12,6 +12,7 @@ from typing import Any
 
 from softlearning.data.messages import nearest
 from softlearning.library import recipes
+from softlearning.library.deep import available as torch_is_here
 from softlearning.library.specialist import Cost, Library, Prototype, Shape, Specialist, as_rows
 
 __all__ = [
@@ -89,6 +90,8 @@ OWN_CLASSIFIERS = (
     flat("lightgbm_pairs", "tree", recipes.lightgbm_pairs, needs="pairs", cost=Cost(0.4, 1.1, 0.4, 1.0), prior=4,
          sparse=False, sample_rows=300_000),
     row("network", "neural", recipes.network, cost=Cost(0.4, 0.9, 0.4, 0.2), prior=2, sample_rows=200_000),
+    row("shared_networks", "neural", recipes.shared_networks, cost=Cost(3.0, 0.9, 0.2, 0.2), prior=2,
+        sample_rows=100_000, sparse=False),
     row("svm", "kernel", recipes.svm, max_rows=3_000, reason=KERNEL_LIMIT, cost=Cost(0.15, 2.0, 0.4, 0.6), prior=1.5),
     row("quadratic", "complementary", recipes.quadratic, max_rows=20_000, reason=WIDE, cost=Cost(0.03, 1.1, 1.2, 1.0),
         sparse=False),
@@ -114,6 +117,8 @@ OWN_REGRESSORS = (
     flat("lightgbm_pairs", "tree", recipes.lightgbm_pairs, needs="pairs", cost=Cost(0.5, 1.1, 0.5), prior=4,
          sparse=False, sample_rows=300_000),
     row("network", "neural", recipes.scaled_network, cost=Cost(0.6, 1.0, 0.3), prior=2, sample_rows=200_000),
+    row("shared_networks", "neural", recipes.shared_networks, cost=Cost(3.0, 0.9, 0.2, 0.2), prior=2,
+        sample_rows=100_000, sparse=False),
     row("ridge_cv", "linear", recipes.ridge_cv, cost=Cost(0.005, 1.0, 1.0), prior=1.5, sample_rows=200_000),
     row("lasso_cv", "linear", recipes.lasso_cv, cost=Cost(0.05, 1.0, 1.0)),
     row("elastic_net_cv", "linear", recipes.elastic_net_cv, cost=Cost(0.05, 1.0, 1.0)),
@@ -154,8 +159,22 @@ DEFAULT: dict[str, tuple[str, ...]] = {
 }
 
 BEST: dict[str, tuple[str, ...]] = {
-    "classification": (*DEFAULT["classification"], "catboost_long", "lightgbm_extra", "random_forest", "nystroem"),
-    "regression": (*DEFAULT["regression"], "catboost_long", "lightgbm_extra", "random_forest", "lasso_cv"),
+    "classification": (
+        *DEFAULT["classification"],
+        "catboost_long",
+        "lightgbm_extra",
+        "random_forest",
+        "nystroem",
+        "shared_networks",
+    ),
+    "regression": (
+        *DEFAULT["regression"],
+        "catboost_long",
+        "lightgbm_extra",
+        "random_forest",
+        "lasso_cv",
+        "shared_networks",
+    ),
 }
 
 FAST: dict[str, tuple[str, ...]] = {
@@ -171,7 +190,8 @@ def named(name: str, task: str) -> Library:
     if name not in NAMES:
         raise ValueError(f"no library is called {name!r}; {nearest(name, NAMES)}")
     tables = {"default": DEFAULT, "best": BEST, "fast": FAST}
-    return every_row(task)[PAPER[task].names if name == "paper" else tables[name][task]]
+    library = every_row(task)[PAPER[task].names if name == "paper" else tables[name][task]]
+    return library if torch_is_here() or "shared_networks" not in library else library - "shared_networks"
 
 
 def classifiers(name: str = "default") -> Library:

@@ -42,6 +42,7 @@ from sklearn.svm import SVR
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from softlearning.library.boosting import LogTarget, StoppedLightGBMClassifier, StoppedLightGBMRegressor
+from softlearning.library.deep import SharedNetworksClassifier, SharedNetworksRegressor
 from softlearning.library.learners import CapCategories, CodesToFrame, Float32, PlattSVC, ScaledTarget
 from softlearning.library.specialist import Shape
 from softlearning.library.stackers import LogisticStack, LogPool, SignedStack
@@ -237,6 +238,15 @@ def network(shape: Shape):
 
 def scaled_network(shape: Shape):
     return ScaledTarget(network(shape))
+
+
+def shared_networks(shape: Shape):
+    """Eight networks that share their layers; of PyTorch, which must be installed (the extra "torch")."""
+    epochs = int(np.clip(600_000 / max(shape.rows, 1), 30, 200))
+    settings: dict[str, Any] = {"epochs": epochs, "batch": 128 if shape.rows <= 6_000 else 256}
+    if shape.task == "classification":
+        return SharedNetworksClassifier(**settings)
+    return ScaledTarget(SharedNetworksRegressor(**settings))
 
 
 def light_trees(shape: Shape, columns: float, **settings):
