@@ -15,8 +15,8 @@ EXAMPLES = sorted((ROOT / "examples").glob("plot_*.py"))
 PAGES = ["index.rst", "quickstart.rst", "guide/uncertainty.rst", "guide/folds.rst", "guide/specialists.rst"]
 
 
-def test_there_are_five_numbered_examples():
-    assert [path.name.split("_")[1] for path in EXAMPLES] == list("12345")
+def test_there_are_six_numbered_examples():
+    assert [path.name.split("_")[1] for path in EXAMPLES] == list("123456")
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)

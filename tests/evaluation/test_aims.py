@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 from sklearn.datasets import load_diabetes, make_classification
-from sklearn.metrics import f1_score, make_scorer, mean_absolute_error, mean_pinball_loss, roc_auc_score
+from sklearn.metrics import accuracy_score, f1_score, make_scorer, mean_absolute_error, mean_pinball_loss, roc_auc_score
 
 from softlearning import SoftClassifier, SoftRegressor, evaluate, load
 from softlearning.cli import main
@@ -176,3 +176,14 @@ def test_ordered_classes_are_aimed_at_by_their_cumulative_probabilities(diabetes
     np.testing.assert_array_equal(ordinal.predict(X), 1 + (np.cumsum(P, axis=1) < 0.5).sum(axis=1))
     ordinal.save(tmp_path / "m")
     np.testing.assert_array_equal(load(tmp_path / "m").predict(X), ordinal.predict(X))
+
+
+def test_a_label_that_the_model_never_saw_is_a_wrong_answer(diabetes):
+    X, y = diabetes
+    labels = np.where(y > 150, "b", "a")
+    changed = np.where(np.arange(len(y)) % 10 == 0, "aa", labels)
+    for metric in (None, "accuracy", "f1_macro"):
+        model = SoftClassifier(["naive_bayes"], cv=2, metric=metric).fit(X, labels)
+        name = metric or "accuracy"
+        expected = {"accuracy": accuracy_score, "f1_macro": lambda y, p: f1_score(y, p, average="macro")}[name]
+        assert model.score(X, changed) == pytest.approx(expected(changed, model.predict(X)))

@@ -127,3 +127,29 @@ def test_intervals_of_a_known_effect_cover_over_200_simulations():
         effect, error = partially_linear_effect(y, d, outcome, treatment)
         inside.append(abs(effect - 0.5) <= 1.96 * error)
     assert 0.90 <= np.mean(inside) <= 0.99
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_doubleml_takes_the_predictions():
+    doubleml = pytest.importorskip("doubleml", reason="an optional package of its own")
+    X, d, y = simulated(400, 3)
+    data = doubleml.DoubleMLData.from_arrays(X, y, d)
+    from doubleml.utils import DMLDummyClassifier, DMLDummyRegressor
+
+    plr = doubleml.DoubleMLPLR(data, DMLDummyRegressor(), DMLDummyClassifier(), n_folds=3)
+    given = external_predictions(SoftRegressor(["ridge"], cv=2), SoftClassifier(["logistic"], cv=2), X, y, d, plr.smpls)
+    plr.fit(external_predictions=given)
+    effect, error = partially_linear_effect(y, d, given["d"]["ml_l"][:, 0], given["d"]["ml_m"][:, 0])
+    np.testing.assert_allclose([plr.coef[0], plr.se[0]], [effect, error], rtol=1e-6)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_mlflow_logs_and_loads_a_model_by_its_own_serialisation(model, flowers, tmp_path):
+    flavour = pytest.importorskip("mlflow.sklearn", reason="needs the extra [mlflow]")
+    try:
+        flavour.save_model(model, tmp_path / "saved", serialization_format="cloudpickle")
+    except ImportError as error:
+        pytest.skip(f"this MLflow saves models only with {error.name}")
+    again = flavour.load_model(str(tmp_path / "saved"))
+    np.testing.assert_array_equal(again.predict(flowers[0]), model.predict(flowers[0]))

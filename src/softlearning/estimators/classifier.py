@@ -14,7 +14,7 @@ from sklearn.utils.validation import (
 
 from softlearning.data.schema import ENOUGH_ROWS
 from softlearning.estimators.base import SoftLearning
-from softlearning.evaluation.aims import aim_of, decision_for, score_model
+from softlearning.evaluation.aims import decision_for, score_model
 from softlearning.method.decisions import shares_of, with_prior
 from softlearning.method.prediction import Prediction, conformal_set, selective_choice
 from softlearning.method.record import Record
@@ -176,7 +176,8 @@ class SoftClassifier(ClassifierMixin, SoftLearning):
 
     def score(self, X, y, sample_weight=None) -> float:
         """The metric of the model on these rows; accuracy where no metric was given."""
-        return score_model(self, self._aim() or aim_of("accuracy", self._task), X, y, sample_weight)
+        aim = self._aim()
+        return super().score(X, y, sample_weight) if aim is None else score_model(self, aim, X, y, sample_weight)
 
     def _shifted(self, P: np.ndarray, prior) -> np.ndarray:
         training = self.record_.training

@@ -11,7 +11,7 @@ from sklearn.utils.validation import (
 )
 
 from softlearning.estimators.base import SoftLearning
-from softlearning.evaluation.aims import aim_of, score_model
+from softlearning.evaluation.aims import score_model
 from softlearning.execution import cores
 from softlearning.execution.threads import one_thread
 from softlearning.library.quantiles import quantile_rows
@@ -95,7 +95,8 @@ class SoftRegressor(RegressorMixin, SoftLearning):
 
     def score(self, X, y, sample_weight=None) -> float:
         """The metric of the model on these rows; R2 where no metric was given."""
-        return score_model(self, self._aim() or aim_of("r2", self._task), X, y, sample_weight)
+        aim = self._aim()
+        return super().score(X, y, sample_weight) if aim is None else score_model(self, aim, X, y, sample_weight)
 
     def predict_full(self, X, coverage=0.9) -> Prediction:
         """All that is said of each row: prediction, disagreement, and the interval of the nominal coverage."""

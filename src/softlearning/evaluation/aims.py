@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from softlearning.evaluation import BLEND, Evaluation, summarise
+from softlearning.evaluation import BLEND, Evaluation, among, summarise
 from softlearning.evaluation.scoring import (
     COUNTS,
     RANKED,
@@ -124,8 +124,8 @@ def score_model(model: Any, aim: Aim, X: Any, y: Any, sample_weight: Any = None)
     """The metric of a fitted model on rows; labels of any kind."""
     y = np.asarray(y)
     if hasattr(model, "predict_proba"):
-        P, classes = model.predict_proba(X), model.classes_
-        labels = {"model": model.predict(X)}
+        classes = np.union1d(model.classes_, y)  # a label that the model never saw has no probability
+        P, labels = among(model.predict_proba(X), model.classes_, classes), {"model": model.predict(X)}
     else:
         P, classes, labels = model.predict(X)[:, None], None, None
     weight = None if sample_weight is None else np.asarray(sample_weight, dtype=float)
