@@ -224,7 +224,7 @@ class Choice:
             return f"the weights minimise the {self.loss} loss, as told; {aim.name} is only reported"
         scores = ", ".join(f"{what} {value:.4g}" for what, value in self.tried)
         choice = "of what serves it, the best beyond noise was taken"
-        return f"{aim.name} is not convex in the weights: {choice} (held out: {scores})"
+        return f"there is no loss of its own for {aim.name}: {choice} (held out: {scores})"
 
 
 def serve(aim: Aim, record: Record, rule: Any, threshold: Any) -> Choice:
