@@ -8,13 +8,14 @@ Fit a blend, read who got weight and why to believe it, and predict with an unce
 # %%
 # Two lines fit a library of specialists and the best convex combination of them. ``library="fast"`` keeps this page
 # quick; leave it out for the full library.
+import matplotlib.pyplot as plt
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
 from softlearning import SoftClassifier
 
 X, y = load_digits(return_X_y=True)
-X_train, X_test, y_train, y_test = train_test_split(X, y, train_size=700, random_state=0)
+X_train, X_test, y_train, y_test = train_test_split(X, y, train_size=400, random_state=0)
 model = SoftClassifier(library="fast").fit(X_train, y_train)
 
 # %%
@@ -37,3 +38,11 @@ wrong = model.predict(X_test) != y_test
 apart = model.disagreement(X_test)
 print("mean disagreement where wrong:", round(apart[wrong].mean(), 4))
 print("mean disagreement where right:", round(apart[~wrong].mean(), 4))
+
+# %%
+# Disagreement of right and wrong answers side by side.
+figure, axes = plt.subplots(figsize=(5, 3.5), layout="constrained")
+axes.hist([apart[~wrong], apart[wrong]], bins=20, density=True, label=["right", "wrong"])
+axes.set(xlabel="disagreement of the specialists", ylabel="density of new rows")
+axes.legend()
+plt.show()

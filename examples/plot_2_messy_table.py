@@ -7,6 +7,7 @@ understood.
 """
 
 # %%
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
@@ -30,8 +31,8 @@ model = SoftClassifier(library=["logistic", "lightgbm", "naive_bayes"]).fit(visi
 print(model.table_)
 
 # %%
-# At prediction time one input validation stands before all specialists: columns are matched by name in any order, an unseen ward
-# is allowed, and a missing column is refused by name.
+# At prediction time one input validation stands before all specialists: columns are matched by name in any order, an
+# unseen ward is allowed, and a missing column is refused by name.
 new = visits.sample(3, random_state=1)[["ward", "temperature", "admitted", "age", "patient"]]
 new.loc[new.index[0], "ward"] = "a new ward"
 print(model.predict(new))
@@ -39,3 +40,11 @@ try:
     model.predict(new.drop(columns="ward"))
 except ValueError as error:
     print(error)
+
+# %%
+# What the columns tell of one row: contributions that add up to the prediction.
+values = model.explain(visits[:1], visits[100:130], label="yes")
+figure, axes = plt.subplots(figsize=(5, 3), layout="constrained")
+values.drop(columns="(base value)").iloc[0].plot.barh(ax=axes)
+axes.set(xlabel="contribution to the probability of a return")
+plt.show()

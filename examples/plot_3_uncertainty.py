@@ -7,6 +7,7 @@ Abstain where the specialists disagree, and give intervals and sets with a state
 
 # %%
 # Selective prediction: answer the surest rows, or as many as a wanted error rate allows.
+import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import load_diabetes, load_digits
 from sklearn.model_selection import train_test_split
@@ -24,7 +25,9 @@ print("error on the", round(accepted.mean(), 2), "accepted:", round((labels != y
 # %%
 # Prediction sets hold the true class with the coverage asked for.
 sets = model.predict_set(X_test, coverage=0.95)
-print("coverage:", round(sets[np.arange(len(y_test)), y_test].mean(), 3), "mean size:", round(sets.sum(axis=1).mean(), 2))
+print(
+    "coverage:", round(sets[np.arange(len(y_test)), y_test].mean(), 3), "mean size:", round(sets.sum(axis=1).mean(), 2)
+)
 
 # %%
 # Intervals for a regression, wider where the specialists disagree as far as that told errors before.
@@ -33,3 +36,13 @@ X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=0)
 model = SoftRegressor(library="fast").fit(X_train, y_train)
 low, high = model.predict_interval(X_test, coverage=0.9)
 print("coverage:", round(((low <= y_test) & (y_test <= high)).mean(), 2), "mean width:", round((high - low).mean()))
+
+# %%
+# Intervals around the predictions of new rows.
+figure, axes = plt.subplots(figsize=(5, 3.5), layout="constrained")
+axes.scatter(model.predict(X_test), y_test, s=10)
+order = np.argsort(model.predict(X_test))
+axes.fill_between(model.predict(X_test)[order], low[order], high[order], alpha=0.25, label="90 % interval")
+axes.set(xlabel="predicted", ylabel="true progression of the disease")
+axes.legend()
+plt.show()

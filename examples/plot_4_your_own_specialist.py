@@ -7,6 +7,8 @@ or one fewer re-solves on the stored out-of-fold predictions.
 """
 
 # %%
+import matplotlib.pyplot as plt
+import pandas as pd
 from sklearn.datasets import load_wine
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.pipeline import make_pipeline
@@ -28,3 +30,10 @@ print(model.recombine(rule="uniform", X=X, y=y).weights_.round(3))
 larger = model.expand(["knn_5"], X, y)
 print(larger.weights_.round(3))
 print(larger.drop("mine", X, y).weights_.round(3))
+
+# %%
+# Weights under the two rules.
+rules = {rule: model.recombine(rule=rule, X=X, y=y).weights_ for rule in ("guarded", "uniform")}
+axes = pd.DataFrame(rules).plot.barh(figsize=(5, 3), xlabel="weight")
+axes.figure.set_layout_engine("constrained")
+plt.show()

@@ -9,6 +9,7 @@ Folds that respect the structure of the data, and a fit that survives its worst 
 # Rows of one patient are held out together: pass ``groups``.
 import warnings
 
+import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.model_selection import TimeSeriesSplit
@@ -44,3 +45,14 @@ with warnings.catch_warnings(record=True) as heard:
 print(heard[-1].message)
 print(model.failures_[["specialist", "error"]].head(1).to_string(index=False))
 print(model.weights_.round(3))
+
+# %%
+# Which rows each fold of a time order learns from, and which it predicts.
+folds = SoftRegressor(library=["ridge"], cv=TimeSeriesSplit(4)).fit(X, y).folds_
+figure, axes = plt.subplots(figsize=(5, 2.5), layout="constrained")
+for number, (train, test) in enumerate(folds):
+    axes.plot(train, np.full(len(train), number), "s", markersize=3, color="tab:blue", label="learnt from")
+    axes.plot(test, np.full(len(test), number), "s", markersize=3, color="tab:orange", label="predicted")
+axes.set(xlabel="row, in time order", ylabel="fold", yticks=range(4))
+axes.legend(*(part[:2] for part in axes.get_legend_handles_labels()))
+plt.show()

@@ -1,5 +1,5 @@
 """
-6. The effect of a treatment
+9. The effect of a treatment
 ============================
 
 Double machine learning wants predictions of outcome and treatment for each row by models that never saw it.
@@ -8,6 +8,7 @@ Double machine learning wants predictions of outcome and treatment for each row 
 """
 
 # %%
+import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.model_selection import KFold
 
@@ -30,3 +31,13 @@ of_outcome = cross_predictions(SoftRegressor(library=["ridge", "spline_ridge"]),
 of_treatment = cross_predictions(SoftClassifier(library=["logistic"]), X, treated, folds)
 effect, error = partially_linear_effect(outcome, treated, of_outcome, of_treatment)
 print(f"effect: {effect:.2f}, 95 % interval {effect - 1.96 * error:.2f} to {effect + 1.96 * error:.2f}")
+
+# %%
+plain = outcome[treated == 1].mean() - outcome[treated == 0].mean()
+figure, axes = plt.subplots(figsize=(5, 2), layout="constrained")
+axes.errorbar([effect], ["residuals on residuals"], xerr=[1.96 * error], fmt="o", capsize=4)
+axes.plot([plain], ["difference of means"], "o", color="tab:orange")
+axes.axvline(0.5, linestyle="--", color="black")
+axes.set(xlabel="effect of the treatment (truth: 0.5)")
+axes.margins(y=0.4)
+plt.show()
