@@ -43,7 +43,7 @@ def run_demo(folder: Path, jobs: int, library="default") -> None:
     start = time.monotonic()
     model = SoftRegressor(library, n_jobs=jobs, progress=sys.stderr.isatty()).fit(X, y)
     click.echo(f"Fitted {len(model.leaderboard_)} specialists in {time.monotonic() - start:.0f} seconds.\n")
-    summary = summarise_model(model, X=test[COLUMNS], y=test[TARGET], command="softlearning demo")
+    summary = summarise_model(model, X=test[COLUMNS], y=test[TARGET], command="softlearning demo", name="Gapminder")
     click.echo("\n".join(console.model(summary)) + "\n")
     click.echo("\n".join(rivals(model, train, test, jobs)) + "\n")
     leave_behind(model, summary, test, folder)

@@ -78,11 +78,12 @@ class FitCommand(click.Command):
 @click.option("--mlflow", metavar="URI", help="Also log the run there: settings, scores, page and model.")
 @click.option("--seed", type=int, default=42, show_default=True)
 @click.option("--allow-useless", is_flag=True, help=f"Do not end with exit code {USELESS} where nothing was learnt.")
+@click.option("--name", default="", hidden=True, help="For programs: what the table is called on the page.")
 @click.option("--events", type=FILE, hidden=True, help="For programs: news as json lines; ends when their pipe does.")
 @KEY_FILE
 @click.pass_context
 def fit(context, table, target, out, page, test, library, metric, threshold, time_limit, memory_limit, jobs, task,
-        types, drop, group, weight, time, cv, checkpoint, mlflow, seed, allow_useless, events):  # fmt: skip
+        types, drop, group, weight, time, cv, checkpoint, mlflow, seed, allow_useless, name, events):  # fmt: skip
     """Learn from TABLE and save the model."""
     from softlearning.report import console
 
@@ -106,15 +107,17 @@ def fit(context, table, target, out, page, test, library, metric, threshold, tim
                 raise click.UsageError("--groups and --time cannot be kept at once")
             frame, settings["cv"] = in_time_order(frame, column_of(frame, time, "--time"), cv)
         X, y, groups, row_weight = _split(frame, target, group, weight, drop)
-        for name in given:
-            column_of(X, name, "--type")
+        for column in given:
+            column_of(X, column, "--type")
         task, reason = _task(y, task)
         if threshold is not None and task == "classification":
             settings["threshold"] = threshold if threshold == "auto" else float(threshold)
         _print_understood(X, given, f"Target `{target}`: {task}{reason}")
         settings["n_jobs"] = _jobs(settings["library"], task, X, y) if jobs is None else jobs
         model = _fitted(task, settings, X, _labels(y, task), row_weight, groups, heard)
-        summary = summary_of(model, test if page else None, drawn=page is not None, tell=stage, table=table.name)
+        summary = summary_of(
+            model, test if page else None, drawn=page is not None, tell=stage, table=name or table.name
+        )
         stage.end()
         click.echo("\n".join(console.model(summary)) + "\n")
         if test is not None:

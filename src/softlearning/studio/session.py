@@ -76,7 +76,7 @@ class Session:
         if any(c is not None and c not in names for c in columns):
             raise ValueError("choose columns of the table")
         words = ["fit", self.about["table"], "--out", "model.soft", "--report", "report.html"]
-        words += ["--checkpoint", "work", "--events", "events.jsonl", "--allow-useless"]
+        words += ["--checkpoint", "work", "--events", "events.jsonl", "--allow-useless", f"--name={self.about['name']}"]
         for option in OPTIONS:
             if asked.get(option):
                 words += [f"--{option.replace('_', '-')}={asked[option]}"]
