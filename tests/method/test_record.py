@@ -100,3 +100,5 @@ def test_the_leaderboard_prints_in_80_columns_and_stays_a_frame(rng, tmp_path):
         assert any(line.startswith(f"{long} skipped") for line in lines)
         assert list(board)[-2:] == ["status", "note"]
         assert type(board[["specialist", "weight"]]) is pd.DataFrame
+    aimed = SoftRegressor(["ridge", "knn_5"], metric="mae").fit(X, y).leaderboard_
+    assert max(map(len, repr(aimed).splitlines())) <= 80

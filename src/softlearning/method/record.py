@@ -210,7 +210,7 @@ class Leaderboard(pd.DataFrame):
     """The leaderboard as a frame; printed, it fits in 80 columns, and what has no score is named below."""
 
     def __repr__(self) -> str:
-        if list(self.columns) != COLUMNS:
+        if not set(COLUMNS) <= set(self.columns):
             return super().__repr__()
         finished = self[self["status"] == "ok"]
         shown = pd.DataFrame(finished[COLUMNS[:6]]).rename(columns={"fit_seconds": "seconds"})
