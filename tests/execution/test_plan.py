@@ -2,7 +2,7 @@
 
 import pytest
 
-from softlearning.execution.plan import PORTION, Plan, order
+from softlearning.execution.plan import LEAST, PORTION, Plan, order
 
 
 def plan(workers=1, refits=1, folds=3, **costs):
@@ -122,3 +122,20 @@ def test_what_others_took_corrects_the_portion():
     p.begun = {"a"}
     p.note("a", 2.0)
     assert p.share("large", remaining=100) == pytest.approx(1 / 1.5 / 2, rel=0.01)  # twice as slow, and a margin
+
+
+def test_a_specialist_gets_a_tenth_of_what_it_wants_beyond_its_portion_or_is_skipped():
+    p = plan(refits=0, folds=1, large=100.0, small=1.0)
+    assert p.share("large", remaining=30) == pytest.approx(LEAST)
+    assert p.refusal("large", remaining=30) == ""
+    p = plan(refits=0, folds=1, large=100.0, small=1.0)
+    assert p.share("large", remaining=5) == pytest.approx(LEAST)
+    assert p.refusal("large", remaining=5) == "needs about 10 s, 5 s remain"
+
+
+def test_nobody_is_owed_more_than_the_time_after_which_it_is_ended():
+    p = plan(refits=0, folds=1, slow=1.0, other=1.0)
+    p.begun = {"slow"}
+    p.allowance("slow", remaining=10)
+    p.costs["slow"] = 1000.0
+    assert p.owed("other") == pytest.approx(10)

@@ -18,19 +18,20 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import psutil
 import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 
-from softlearning import SoftClassifier
+from softlearning import SoftClassifier, load
 from softlearning.execution import Failure, Outcome, Task, open_engine, run, shared
 from softlearning.execution.checkpoint import TASK
 from softlearning.execution.remote import carried, packed
 from softlearning.execution.scheduler import Job
 from softlearning.execution.shared import PREFIX, Scratch
 from tests.execution.calls import die, double, eat, grown, refuse
-from tests.execution.test_faults import SPLITS
+from tests.execution.test_faults import LABELS, SPLITS, X
 from tests.execution.test_stress import digest, quiet_fit, record
 
 OWN = ["logistic", "naive_bayes", "decision_tree"]
@@ -310,3 +311,16 @@ def test_a_killed_driver_is_resumed_from_its_checkpoint(name, expected, tmp_path
     assert done >= 4
     assert start().communicate()[0].strip() == expected
     record(f"driver on {name} killed and resumed", kills=1, same=1, tasks_kept=done)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "package", "reason"), [("dask", "distributed", NO_DASK), ("ray", "ray", NO_RAY)])
+def test_the_scripts_of_the_guide_run(name, package, reason, tmp_path):
+    pytest.importorskip(package, reason=reason)
+    table = pd.DataFrame(X, columns=[f"c{j}" for j in range(X.shape[1])]).assign(label=LABELS)
+    table.to_csv(tmp_path / "table.csv", index=False)
+    script = Path(__file__).parents[2] / "docs" / "guide" / "scripts" / f"on_{name}.py"
+    out = tmp_path / "model.softlearning"
+    command = [sys.executable, script, "local", tmp_path / "table.csv", "label", out]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    assert load(out).weights_.sum() == pytest.approx(1)

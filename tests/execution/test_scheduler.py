@@ -120,12 +120,20 @@ def test_who_watches_may_stop_the_rest():
 
 
 def test_where_time_is_short_a_task_that_can_be_smaller_is():
-    tasks = [Task("large", fold, grown, (1.0,), cost=1000.0, shrink=lambda share: (share,)) for fold in range(2)]
+    tasks = [Task("large", fold, grown, (1.0,), cost=100.0, shrink=lambda share: (share,)) for fold in range(2)]
     tasks += [Task("small", 0, grown, (1.0,), cost=0.1)]
     scheduler = Scheduler(tasks, Limits(deadline=time.monotonic() + 100))
     taken = {}
     while (job := scheduler.take()) is not None:
         taken[job.task.specialist, job.task.fold] = job.task.args[0]
     assert taken["small", 0] == 1.0
-    assert taken["large", 0] == taken["large", 1] < 0.1
+    assert taken["large", 0] == taken["large", 1] < 0.5
     assert scheduler.tasks[0].args == (taken["large", 0],)  # what a checkpoint knows it by
+
+
+def test_a_task_that_was_ended_by_the_clock_tells_how_slow_the_machine_is():
+    scheduler = Scheduler(tasks("a", "b", cost=1.0), Limits(deadline=time.monotonic() + 100))
+    job = scheduler.take()
+    before = scheduler.plan.seconds("b")
+    scheduler.accept(job.position, job.task.failed("timeout", "ended", seconds=10.0))
+    assert scheduler.plan.seconds("b") == 10 * before

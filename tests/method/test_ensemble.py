@@ -104,7 +104,9 @@ def test_predicting_in_chunks_changes_no_bit(kind, names, rng, monkeypatch):
     y = np.digitize(y, [0, 1]) if kind is SoftClassifier else y
     model = kind(names, rule="uniform", cv=2).fit(X[:400], y[:400])
     assert len(chunks(*X.shape)) == 1
-    whole = model.specialist_predictions(X)
+    answers = lambda: (model.specialist_predictions(X), model.disagreement(X), model._blend(X))
+    whole = answers()
     monkeypatch.setattr(ensemble_module, "CHUNK", 1)
     assert len(chunks(*X.shape)) == 3
-    np.testing.assert_array_equal(model.specialist_predictions(X), whole)
+    for part, before in zip(answers(), whole):
+        assert_array_equal(part, before)

@@ -19,7 +19,7 @@ from softlearning.evaluation.explanation import error_slices, shapley
 from softlearning.execution import cores
 from softlearning.execution.threads import one_thread
 from softlearning.library import as_rows, every_row
-from softlearning.method.ensemble import needed, predict_members
+from softlearning.method.ensemble import needed, predict_chunks
 from softlearning.method.slimming import slimming, smallest_that_fits
 from softlearning.uncertainty.disagreement import blend, disagreement
 
@@ -108,11 +108,23 @@ class SoftLearning(Learning):
         return self._predict_named(self.record_.support(), X), self.record_.support_weights()
 
     def _predict_named(self, names: list[str], X) -> np.ndarray:
-        table = self._validate(X)
+        return self._chunkwise(names, X, lambda P: (P,))[0]
+
+    def _chunkwise(self, names: list[str], X, told) -> tuple[np.ndarray, ...]:
+        """What `told` makes of predictions (rows, K', C) of the named, for all rows of X, some of them at a time."""
+        check_is_fitted(self)
+        ensemble, table = self.record_.ensemble, self._validate(X)
         if not table.shape[0]:
-            return np.empty((0, len(names), self.record_.ensemble.classes))
+            return told(np.empty((0, len(names), ensemble.classes)))
         with one_thread:
-            return predict_members(self.record_.ensemble, names, table, cores(self.n_jobs))
+            parts = [told(P) for _, P in predict_chunks(ensemble, names, table, cores(self.n_jobs))]
+        return parts[0] if len(parts) == 1 else tuple(np.concatenate(arrays) for arrays in zip(*parts))
+
+    def _blend(self, X) -> np.ndarray:
+        """The blend (n, C)."""
+        check_is_fitted(self)
+        weights = self.record_.support_weights()
+        return self._chunkwise(self.record_.support(), X, lambda P: (blend(P, weights),))[0]
 
     def _with_disagreement(self, X) -> tuple[np.ndarray, np.ndarray]:
         """The blend (n, C), and how far the specialists behind it, also through a stacker, lie from it (n,)."""
@@ -121,14 +133,13 @@ class SoftLearning(Learning):
         handed = self.record_.handed_down(weights)
         used = (weights > 0) | (handed > 0)
         names = [name for name, use in zip(self.record_.crossed.library.names, used) if use]
-        P = self._predict_named(names, X)
-        f = blend(P, weights[used])
-        return f, disagreement(P, handed[used], around=f)
 
-    def specialist_table(self, X):
-        """X as the specialists' views read it: checked cell by cell, columns in the order of the training table."""
-        check_is_fitted(self)
-        return self._validate(X)
+        def told(P: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            f = blend(P, weights[used])
+            return f, disagreement(P, handed[used], around=f)
+
+        f, V = self._chunkwise(names, X, told)
+        return f, V
 
     def specialist_predictions(self, X) -> np.ndarray:
         """Predictions (n, K', C) of the specialists with weight, in the order of `specialists_`."""
@@ -193,7 +204,7 @@ class SoftLearning(Learning):
         if table.shape[0] == self.record_.training.rows and np.array_equal(truth, self.record_.training.y):
             known, predicted = self.record_.crossed.predicted, self.record_.held_out.blend
         else:
-            known, predicted = np.ones(len(truth), dtype=bool), blend(*self._tensor(X))
+            known, predicted = np.ones(len(truth), dtype=bool), self._blend(X)
         if self._task == "classification":
             loss = (predicted.argmax(axis=1) != truth[known]).astype(float)
         else:
@@ -214,7 +225,7 @@ class SoftLearning(Learning):
         """(rows, function of rows -> one number per row), together all rows."""
         everybody = np.arange(table.shape[0])
         if self._task == "regression":
-            return [(everybody, lambda rows: blend(*self._tensor(rows))[:, 0])]
+            return [(everybody, lambda rows: self._blend(rows)[:, 0])]
         if label is None and len(self.classes_) == 2:
             label = self.classes_[1]
         if label is not None:
@@ -222,10 +233,10 @@ class SoftLearning(Learning):
                 raise ValueError(f"label is {label!r}; the classes are {', '.join(map(repr, self.classes_.tolist()))}")
             places = np.full(table.shape[0], np.flatnonzero(self.classes_ == label)[0])
         else:
-            places = blend(*self._tensor(table)).argmax(axis=1)
+            places = self._blend(table).argmax(axis=1)
 
         def of_class(c):
-            return lambda rows: blend(*self._tensor(rows))[:, c]
+            return lambda rows: self._blend(rows)[:, c]
 
         return [(np.flatnonzero(places == c), of_class(c)) for c in np.unique(places)]
 

@@ -18,7 +18,6 @@ from softlearning.evaluation.aims import decision_for, score_model
 from softlearning.method.decisions import shares_of, with_prior
 from softlearning.method.prediction import Prediction, conformal_set, selective_choice
 from softlearning.method.record import Record
-from softlearning.uncertainty.disagreement import blend
 
 
 class SoftClassifier(ClassifierMixin, SoftLearning):
@@ -52,7 +51,7 @@ class SoftClassifier(ClassifierMixin, SoftLearning):
     calibrate : bool, default=True
         Calibrate the probabilities of each specialist on its out-of-fold rows, before the weights.
     cv : None, int, splitter or list of (train, test), default=None
-        None: 5 folds up to 2,000 rows, else 3, stratified and shuffled.
+        None: 5 folds up to 2,000 rows, else 3, stratified and shuffled; of more than 200,000 rows 50,000 are held out.
     column_types : dict or None, default=None
         Column name -> type ("number", "boolean", "category", "date", "text", "identifier", ..), overruling the guess.
         A dict, even an empty one, has a table of numbers alone understood column by column as well.
@@ -64,7 +63,8 @@ class SoftClassifier(ClassifierMixin, SoftLearning):
     time_limit : float, default=None
         Seconds for the whole fit.
     memory_limit : int, float or str, default=None
-        What the specialists under way may hold together: bytes, as 2e9, or a text, as "2 GB".
+        What the specialists under way may take together, beyond what their processes hold when they begin: bytes, as
+        2e9, or a text, as "2 GB". The table and the views in files, which they share, do not count.
     checkpoint : path, default=None
         Folder in which finished work is stored, so that the same call resumes after a crash.
     engine : None, str or Dask Client, default=None
@@ -167,7 +167,7 @@ class SoftClassifier(ClassifierMixin, SoftLearning):
         prior : class shares where the model is used, if they differ from those it was fitted on: a dict by label, or
             numbers in the order of `classes_`. The rows of each class are taken to be as before.
         """
-        P = blend(*self._tensor(X))
+        P = self._blend(X)
         return P if prior is None else self._shifted(P, prior)
 
     def predict(self, X, prior=None) -> np.ndarray:

@@ -89,7 +89,7 @@ class SoftRegressor(RegressorMixin, SoftLearning):
     def predict(self, X, return_std=False):
         """The prediction of each row; with `return_std` also the standard deviation among the specialists."""
         if not return_std:
-            return blend(*self._tensor(X))[:, 0]
+            return self._blend(X)[:, 0]
         f, V = self._with_disagreement(X)
         return f[:, 0], np.sqrt(V)
 

@@ -50,7 +50,8 @@ def run(
     engine : who carries the tasks, in a `with` block of the caller's; None takes what `open_engine` gives.
     deadline : an instant of `time.monotonic`. Whole specialists follow each other by rank, those that cannot be
         finished are skipped, and time is kept for as many `refits` of each and for `reserve` seconds of other work.
-    memory_limit : the bytes that the tasks under way may hold together. A limit isolates.
+    memory_limit : the bytes that the tasks under way may take together, beyond what their processes hold when they
+        begin. A limit isolates.
     store : gives back what was finished before and keeps what finishes now.
     watch : hears of every event.
     """

@@ -18,7 +18,7 @@ from statistics import fmean, median
 UNSURE = 5.0  # an expectation may be wrong by this factor before a specialist is skipped for it
 CORRECTED = 2.0  # the same once others have shown how wrong expectations are on this machine
 PORTION = 0.25  # of the time that remains, for one specialist while others wait
-LEAST = 0.02  # of its seconds: a specialist that would have to take less is skipped
+LEAST = 0.1  # of its seconds, even beyond its portion; a specialist for which there is no time for that is skipped
 SLACK = 1.5  # folds differ: a task may take so much longer than its share of the time
 
 
@@ -40,10 +40,16 @@ class Plan:
     begun: set[str] = field(default_factory=set)
     given_up: set[str] = field(default_factory=set)
     shares: dict[str, float] = field(default_factory=dict)
+    late: list[float] = field(default_factory=list)  # how much longer than expected those took that were ended
+    allowed: dict[str, float] = field(default_factory=dict)  # after which a task of theirs is ended
 
     def note(self, name: str, seconds: float) -> None:
         """A task of a specialist has finished."""
         self.finished.setdefault(name, []).append(seconds)
+
+    def note_late(self, name: str, seconds: float) -> None:
+        """A task was ended by the clock: it would have taken at least so long."""
+        self.late.append(seconds / max(self._cost(name), 1e-9))
 
     def give_up(self, name: str) -> None:
         """A specialist will not be finished: it is owed nothing more."""
@@ -54,6 +60,7 @@ class Plan:
         if own := self.finished.get(name):
             return fmean(own)
         ratios = [time / self._cost(n) for n, times in self.finished.items() if self._cost(n) > 0 for time in times]
+        ratios += self.late
         return self._cost(name) * (median(ratios) if ratios else 1.0)
 
     def _cost(self, name: str) -> float:
@@ -65,7 +72,8 @@ class Plan:
             work = self.workers * remaining / (self.left(name) + self.refits)
             waiting = set(self.tasks) - self.begun - self.given_up - {name}
             clock = max(remaining - self.owed(name), 0.0) / SLACK / max(self.rounds(name), 1)
-            fits = min(PORTION * work if waiting else work, clock) / max(self.seconds(name), 1e-9)
+            needed = max(self.seconds(name), 1e-9)
+            fits = min(max(PORTION * work, LEAST * needed) if waiting else work, clock) / needed
             self.shares[name] = 1.0 if fits >= 1 else max(fits, LEAST)
         return self.shares.get(name, 1.0)
 
@@ -84,11 +92,13 @@ class Plan:
     def owed(self, name: str) -> float:
         """Seconds that the other specialists under way still need."""
         others = self.begun - self.given_up - {name}
-        return sum((self.left(n) + self.refits) * self.seconds(n) for n in others) / self.workers
+        each = {n: min(self.seconds(n), self.allowed.get(n, float("inf"))) for n in others}
+        return sum((self.left(n) + self.refits) * each[n] for n in others) / self.workers
 
     def refusal(self, name: str, remaining: float) -> str:
         """Why the next task of a specialist is not begun; empty when it is."""
-        factor = 1.0 if name in self.finished else CORRECTED if self.finished else UNSURE
+        sure = name in self.finished or self.shares.get(name, 1.0) < 1
+        factor = 1.0 if sure else CORRECTED if self.finished else UNSURE
         needed, free = self.needs(name), remaining - self.owed(name)
         if needed <= factor * free:
             return ""
@@ -97,7 +107,8 @@ class Plan:
     def allowance(self, name: str, remaining: float) -> float:
         """Seconds for one task: if it takes longer, not all of its specialist can be finished."""
         share = max(remaining - self.owed(name), 0.1 * remaining) / max(self.rounds(name), 1)
-        return min(remaining, SLACK * share)
+        self.allowed[name] = min(remaining, SLACK * share)
+        return self.allowed[name]
 
 
 def rounded(seconds: float) -> str:

@@ -137,6 +137,8 @@ class Scheduler:
         with self.lock:
             self.answered[position] = answer
             if isinstance(answer, Failure):
+                if self.plan is not None and answer.kind == "timeout":
+                    self.plan.note_late(task.specialist, answer.seconds)
                 self._lose(task.specialist, "cancelled", f"fold {task.fold} failed")
                 return self._tell("failed", task, answer.seconds, answer.error)
             if self.plan is not None:

@@ -82,12 +82,13 @@ REGRESSORS = (
 
 # What the paper does not have. Seconds and priors come from the tables of docs/real_tables.
 OWN_CLASSIFIERS = (
-    flat("lightgbm", "tree", recipes.lightgbm, needs="native", cost=Cost(0.15, 1.2, 0.5, 1.0), prior=4, sparse=False),
+    flat("lightgbm", "tree", recipes.lightgbm, needs="native", cost=Cost(0.15, 1.2, 0.5, 1.0, 20), prior=4,
+         sparse=False),
     flat("catboost_own", "tree", recipes.catboost_own, needs="native", cost=Cost(0.9, 0.9, 0.5, 0.8), prior=7,
          sparse=False),
     flat("wide_trees", "tree", recipes.wide_trees, needs="ordinal", cost=Cost(0.3, 1.1, 0.4, 0.3), prior=7,
          sample_rows=200_000),
-    flat("lightgbm_pairs", "tree", recipes.lightgbm_pairs, needs="pairs", cost=Cost(0.4, 1.1, 0.4, 1.0), prior=4,
+    flat("lightgbm_pairs", "tree", recipes.lightgbm_pairs, needs="pairs", cost=Cost(0.4, 1.1, 0.4, 1.0, 20), prior=4,
          sparse=False, sample_rows=300_000),
     row("network", "neural", recipes.network, cost=Cost(0.4, 0.9, 0.4, 0.2), prior=2, sample_rows=200_000),
     row("shared_networks", "neural", recipes.shared_networks, cost=Cost(3.0, 0.9, 0.2, 0.2), prior=2,
@@ -98,7 +99,7 @@ OWN_CLASSIFIERS = (
     row("qda", "complementary", recipes.qda, cost=Cost(0.005, 0.9, 1.0, 0.5), prior=0.5, sparse=False,
         sample_rows=200_000),
     row("nystroem", "kernel", recipes.nystroem, max_rows=20_000, reason=WIDE, cost=Cost(0.1, 1.0, 0.2, 0.8), prior=0.5),
-    flat("lightgbm_extra", "tree", recipes.lightgbm_extra, needs="native", cost=Cost(0.5, 1.2, 0.4, 1.1), prior=2,
+    flat("lightgbm_extra", "tree", recipes.lightgbm_extra, needs="native", cost=Cost(0.5, 1.2, 0.4, 1.1, 20), prior=2,
          sparse=False),
     flat("catboost_long", "tree", partial(recipes.catboost_own, rounds=2000, most=1.0), needs="native",
          cost=Cost(3.0, 0.9, 0.6, 0.8), prior=4, sparse=False),

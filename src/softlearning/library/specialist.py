@@ -52,10 +52,11 @@ class Cost(NamedTuple):
     rows: float = 1.0
     columns: float = 0.5
     classes: float = 0.5
+    most_classes: float = float("inf")  # with more, it grows no further
 
     def at(self, rows: int, columns: int, classes: int) -> float:
         """Seconds for a table of this size."""
-        more = max(rows, 1) / 1_000, max(columns, 1) / 10, max(classes - 1, 1)
+        more = max(rows, 1) / 1_000, max(columns, 1) / 10, max(min(classes, self.most_classes) - 1, 1)
         return self.seconds * more[0] ** self.rows * more[1] ** self.columns * more[2] ** self.classes
 
 

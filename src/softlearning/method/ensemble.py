@@ -6,7 +6,7 @@ fit and averages what differs between them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any
@@ -16,7 +16,7 @@ import numpy as np
 from softlearning.data.views import View
 from softlearning.execution import Failure
 from softlearning.library import Library, Specialist
-from softlearning.method.crossfit import CrossFit, fit_task, read_by, run_tasks, work_for
+from softlearning.method.crossfit import CrossFit, fit_task, read_by, run_tasks, seconds_after, work_for
 from softlearning.method.fitting import Work, dense_if_needed, own_labels, predict_tensor, stacker_features
 from softlearning.method.preparation import REFIT, Preparation, ViewKey, side_by_side, take
 from softlearning.method.training import Resources
@@ -89,7 +89,8 @@ def refit(ensemble: Ensemble, crossed: CrossFit, table: Preparation, resources: 
     """
     new = lacking(ensemble)
     work = [work_for(s, table, crossed, REFIT, table.training.live) for s in new]
-    return completed(ensemble, work, table, run_tasks([fit_task(w, new, keep=True) for w in work], table, resources))
+    tasks, kept = [fit_task(w, new, keep=True) for w in work], seconds_after(2, new, crossed, table.training)
+    return completed(ensemble, work, table, run_tasks(tasks, table, resources, reserve=kept))
 
 
 def average_folds(
@@ -148,18 +149,20 @@ def with_fold_models(ensemble: Ensemble, crossed: CrossFit, table: Preparation) 
 
 
 def predict_members(ensemble: Ensemble, names, X, workers: int = 1) -> np.ndarray:
-    """(n, K, C) predictions of the named specialists, calibrated; X is canonical.
-
-    Of many rows some are predicted at a time, so that views and what specialists make of them stay small.
-    """
+    """(n, K, C) predictions of the named specialists, calibrated; X is canonical."""
     whole = np.empty((X.shape[0], len(names), ensemble.classes))
+    for rows, part in predict_chunks(ensemble, names, X, workers):
+        whole[rows] = part
+    return whole
+
+
+def predict_chunks(ensemble: Ensemble, names, X, workers: int = 1) -> Iterator[tuple[slice, np.ndarray]]:
+    """The same some rows at a time, so that views and what specialists make of them stay small."""
     for rows in chunks(X.shape[0], X.shape[1]):
         table = Table(ensemble, X if rows == slice(0, X.shape[0]) else take(X, rows))
         if workers > 1 and X.shape[0] >= MANY:
             table.prepare(names, workers)
-        for k, name in enumerate(names):
-            whole[rows, k] = table.prediction(name)
-    return whole
+        yield rows, np.stack([table.prediction(name) for name in names], axis=1)
 
 
 def chunks(rows: int, columns: int) -> list[slice]:
