@@ -141,7 +141,10 @@ SEARCH, FOLDS = 0.8, 5  # the share of the time that the search has; folds of ea
 
 
 def tuned(make, X, y, ask, space):
-    """What Optuna finds by cross-validated loss in its share of the time; the defaults are the first trial."""
+    """What Optuna finds by cross-validated loss in its share of the time; the defaults are the first trial.
+
+    `ask["trials"]`, where there is one, is the most trials.
+    """
     import optuna
 
     optuna.logging.set_verbosity(optuna.logging.ERROR)
@@ -162,7 +165,7 @@ def tuned(make, X, y, ask, space):
         return float(np.mean(losses))
 
     study = optuna.create_study(sampler=optuna.samplers.TPESampler(seed=ask["seed"]))
-    study.optimize(objective, timeout=max(0.0, end - time.monotonic()))
+    study.optimize(objective, n_trials=ask.get("trials"), timeout=max(0.0, end - time.monotonic()))
     finished = any(trial.state.name == "COMPLETE" for trial in study.trials)
     return study.best_params if finished else {}
 
@@ -242,12 +245,10 @@ def flaml(X, y, ask):
 
 
 def h2o(X, y, ask):
-    """H2OAutoML, asked to mind the loss that it is judged by; it needs Java."""
+    """H2OAutoML, asked to mind the loss that it is judged by; it needs Java, and its server runs already."""
     import h2o as server
     from h2o.automl import H2OAutoML
 
-    server.init(nthreads=ask["cores"], verbose=False)
-    server.no_progress()
     words = words_of(X)
     types = dict.fromkeys(words, "enum") | ({y.name: "enum"} if ask["task"] == "classification" else {})
     known = lambda types, table: {name: kind for name, kind in types.items() if name in table}
@@ -257,9 +258,17 @@ def h2o(X, y, ask):
     train = send(pd.concat([X, y], axis=1))
     model.train(y=y.name, training_frame=train)
     back = lambda table: model.leader.predict(send(table)).as_data_frame()
-    if ask["task"] == "regression":
+    if ask["task"] == "regression":  # the size of the model cannot be had: its export wants a licence
         return None, lambda table: back(table)["predict"], None
     return None, lambda table: back(table).iloc[:, 1:], train[y.name].levels()[0]
+
+
+def start_h2o(ask):
+    """Its server, as other systems are imported: before the clock."""
+    import h2o as server
+
+    server.init(nthreads=ask["cores"], verbose=False)
+    server.no_progress()
 
 
 def mljar(X, y, ask):
@@ -308,6 +317,7 @@ SYSTEMS: dict[str, tuple[Callable, str, dict[str, Any]]] = {
 }
 
 
+BEFORE = {"h2o": start_h2o}  # what a system does before the clock
 MODULES = {"scikit-learn": "sklearn", "mljar-supervised": "supervised"}  # where they are not called as their package
 
 
@@ -348,6 +358,7 @@ def main(system, folder):
     train, test = pd.read_parquet(folder / "train.parquet"), pd.read_parquet(folder / "test.parquet")
     X, y = train.iloc[:, :-1], train.iloc[:, -1]
     __import__(MODULES.get(package, package))  # importing is not fitting
+    BEFORE.get(system, lambda ask: None)(ask)
     begin = time.perf_counter()
     model, predict, classes = fit(X, y, ask, **options)
     middle = time.perf_counter()

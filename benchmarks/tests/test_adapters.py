@@ -9,7 +9,7 @@ from threadpoolctl import threadpool_limits
 
 from softlearning_bench import adapters
 
-ASK = {"seconds": 1.0, "cores": 1, "seed": 0}
+ASK = {"seconds": 1000.0, "cores": 1, "seed": 0, "trials": 2}
 
 
 @pytest.fixture(autouse=True)
@@ -32,7 +32,10 @@ def table(rng):
     return X, pd.Series(np.where(size > 0, "big", "small")), pd.Series(2 * size + rng.normal(size=90) / 10)
 
 
-@pytest.mark.parametrize("system", ["catboost-tuned", "lightgbm-tuned", "histgb-tuned"])
+SLOW = pytest.param("catboost-tuned", marks=pytest.mark.slow)
+
+
+@pytest.mark.parametrize("system", ["lightgbm-tuned", "histgb-tuned", SLOW])
 def test_a_tuned_booster_has_settings_of_its_space(table, system):
     pytest.importorskip("optuna", reason="tuned rivals need Optuna")
     X, _, y = table
@@ -54,7 +57,7 @@ def test_the_search_finds_what_the_folds_prefer_and_without_time_keeps_the_defau
     y = X[0] + pd.Series(rng.normal(size=60)) * 3
     space = {"alpha": (0.001, 1000.0, True)}
     ask = ASK | {"task": "regression"}
-    found = adapters.tuned(Ridge, X, y, ask, space)
+    found = adapters.tuned(Ridge, X, y, ask | {"trials": 30}, space)
     assert found["alpha"] > 5  # of noise little is believed
     assert adapters.tuned(Ridge, X, y, ask | {"seconds": 0.0}, space) == {}
 

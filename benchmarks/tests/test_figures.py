@@ -1,5 +1,6 @@
 """Figures are drawn from the results alone, all of them, the same every time."""
 
+import matplotlib as mpl
 import numpy as np
 import pytest
 
@@ -14,8 +15,6 @@ from softlearning_bench.figures import (
     trade_off,
 )
 from softlearning_bench.summary import FIELD, summarise
-
-mpl = pytest.importorskip("matplotlib")
 
 
 @pytest.fixture(scope="module")
