@@ -168,3 +168,13 @@ def test_a_users_estimator_is_cloned_each_time():
 def test_quadratic_features_stop_early_on_many_rows_and_classes():
     assert make.quadratic(Shape("classification", 10_000, 20, 7))[-1].max_iter == 1000
     assert make.quadratic(Shape("classification", 10_667, 54, 7))[-1].max_iter == 200
+
+
+def test_a_row_far_from_all_others_does_not_run_away_with_the_products(rng):
+    X = rng.normal(size=(80, 4))
+    y = X[:, 0] * X[:, 1] + 0.1 * rng.normal(size=80)
+    model = make.quadratic(Shape("regression", 80, 4)).fit(X, y)
+    assert model.score(X, y) > 0.95
+    reach = y.max() - y.min()
+    far = model.predict(np.array([[1e3, 1e3, 0, 0], [1e3, -1e3, 0, 0]]))
+    assert far == pytest.approx([y.max() + reach, y.min() - reach])

@@ -159,7 +159,11 @@ def coupled(first, classes):
 
 
 class ScaledTarget(RegressorMixin, BaseEstimator):
-    """A regressor fitted on (y - mean) / standard deviation: margins and step sizes no longer depend on y's unit."""
+    """A regressor fitted on (y - mean) / standard deviation: margins and step sizes no longer depend on y's unit.
+
+    Its predictions stay within one range of y above and below what it has seen: products and networks of a row far from
+    all others know no bound, and one such row would cost more than all the rest.
+    """
 
     def __init__(self, regressor):
         self.regressor = regressor
@@ -169,13 +173,14 @@ class ScaledTarget(RegressorMixin, BaseEstimator):
         weight = {} if sample_weight is None else {"sample_weight": sample_weight}
         self.centre_ = float(np.average(y, weights=sample_weight))
         self.spread_ = float(np.sqrt(np.average((y - self.centre_) ** 2, weights=sample_weight))) or 1.0
+        self.low_, self.high_ = float(2 * y.min() - y.max()), float(2 * y.max() - y.min())
         self.regressor_ = clone(self.regressor).fit(X, (y - self.centre_) / self.spread_, **weight)
         return self
 
     def predict(self, X):
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
-        return self.centre_ + self.spread_ * self.regressor_.predict(X)
+        return np.clip(self.centre_ + self.spread_ * self.regressor_.predict(X), self.low_, self.high_)
 
 
 class CapCategories(TransformerMixin, BaseEstimator):

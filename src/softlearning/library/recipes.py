@@ -308,7 +308,8 @@ def quadratic(shape: Shape):
     """
     squares = PolynomialFeatures(2, include_bias=False)
     linear = penalised(shape, C=0.1, max_iter=1000 if shape.rows * shape.classes <= 70_000 else 200)
-    return make_pipeline(*few_columns(shape, 40), squares, linear)
+    products = make_pipeline(*few_columns(shape, 40), squares, linear)
+    return products if shape.task == "classification" else ScaledTarget(products)
 
 
 def ridge_cv(shape: Shape):
