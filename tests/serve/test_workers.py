@@ -166,7 +166,7 @@ def test_idle_lines_unfinished_bodies_and_sudden_leaves_by_the_hundred(saved):
     counts = {"connections": 705, "healthy": answers, "slowest_s": slowest, "memory_grown_mb": grown / 1e6}
     record("idle, unfinished and sudden", **counts, log_lines=len(told.splitlines()), shutdown_s=seconds)
     assert answers == [200, 200]
-    assert grown < 100e6
+    assert grown < 150e6  # 32 MB of bodies, and what the allocator keeps of them
     assert "Traceback" not in told
     assert len(told.splitlines()) <= 2 * 705
     assert seconds < 5

@@ -729,7 +729,7 @@ def first(name, number):
 
 def resized(whole):
     """The same with sizes of trees that fit again, where it still has trees."""
-    if "end of trees" not in whole or "tree_sizes=1 " in whole:
+    if "end of trees" not in whole or "Tree=0" not in whole or "tree_sizes=1 " in whole:
         return whole
     trees = whole[whole.index("Tree=0") : whole.index("end of trees")]
     sizes = [len("Tree=" + part) for part in trees.split("Tree=")[1:]]

@@ -1,11 +1,11 @@
 """Model files from strangers: no code runs, no process dies or starts, memory stays in its limit, reasons are given."""
 
-import csv
 import json
 import os
 import subprocess
 import sys
 from collections import Counter
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +14,7 @@ import pytest
 from tests.storage import hostile
 from tests.storage.crafted import crafted
 from tests.storage.honest import honest_model
+from tests.stress_log import record
 
 if not Path("/proc/self/clear_refs").exists():
     pytest.skip("resident memory is read from /proc", allow_module_level=True)
@@ -157,20 +158,18 @@ def test_damage_under_repaired_checksums_does_no_harm(judge, honest, tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.timeout(7200)
-def test_ten_thousand_damaged_files_do_no_harm(judge, honest, tmp_path):
-    """The counts go to hostile_files.csv in the folder SOFTLEARNING_RESULTS, if there is one."""
-    counts = {
-        "crafted": check_crafted(judge, honest, tmp_path),
-        "mutated": check_mutated(judge, honest, tmp_path, range(10_000)),
-        "resealed": check_resealed(judge, honest, tmp_path, range(10_000, 13_000)),
-    }
-    assert counts["crafted"]["refused"] >= 290
-    assert sum(counts["mutated"].values()) == 10_000
-    if folder := os.environ.get("SOFTLEARNING_RESULTS"):
-        with open(Path(folder) / "hostile_files.csv", "w", newline="") as file:
-            writer = csv.writer(file, lineterminator="\n")
-            writer.writerow(("kind", "outcome", "files"))
-            writer.writerows((kind, what, n) for kind, found in counts.items() for what, n in sorted(found.items()))
+@pytest.mark.parametrize(
+    ("kind", "check"),
+    [
+        ("crafted", check_crafted),
+        ("mutated", partial(check_mutated, seeds=range(10_000))),
+        ("resealed", partial(check_resealed, seeds=range(10_000, 13_000))),
+    ],
+)
+def test_thousands_of_files_do_no_harm(judge, honest, tmp_path, kind, check):
+    counts = check(judge, honest, tmp_path)
+    record(f"hostile files: {kind}", harmless=sum(counts.values()), **counts)
+    assert sum(counts.values()) >= {"crafted": 290, "mutated": 10_000, "resealed": 3_000}[kind]
 
 
 def test_a_seed_gives_one_file(honest):
