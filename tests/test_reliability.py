@@ -1,0 +1,38 @@
+"""The page of what was tried quotes lines that stand in the log, and figures that stand in the results."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGE = (ROOT / "docs" / "reliability.rst").read_text()
+LOG = (ROOT / "benchmarks" / "results" / "stress_tests.jsonl").read_text().splitlines()
+
+
+def test_every_property_has_its_row():
+    assert re.findall(r"\* - (R\d+)", PAGE) == [f"R{k}" for k in range(1, 29)]
+
+
+@pytest.mark.parametrize("quoted", sorted(set(re.findall(r'``("stress_test"[^`]+)``', PAGE))))
+def test_every_quoted_line_is_in_the_log(quoted):
+    assert any(line.startswith("{" + quoted) for line in LOG)
+
+
+@pytest.mark.parametrize("path", sorted(set(re.findall(r"``(tests/[\w/]+\.py)``", PAGE))))
+def test_every_named_test_exists(path):
+    assert (ROOT / path).exists()
+
+
+def test_the_soak_is_told_as_it_went():
+    [told] = [line for line in map(json.loads, LOG) if line["stress_test"] == "soak of the server"]
+    answers, flat = told["answers"], " ".join(PAGE.split())
+    bad = sum(count for kind, count in answers.items() if kind.startswith("bad"))
+    for figure in (answers["good 200"], bad, answers["idle lines"], answers["sudden leaves"]):
+        assert f"{figure:,}" in flat
+    for key in ("memory_start_mb", "memory_end_mb", "memory_most_mb"):
+        assert f"{told[key]:.0f} MB" in flat
+    assert (told["status_500"], told["tracebacks"], told["exit_code"]) == (0, 0, 0)
+    assert f"ended {told['shutdown_s']:.1f} s after" in flat
+    assert f"{1000 * told['good_p99_s']:.0f} ms" in flat
