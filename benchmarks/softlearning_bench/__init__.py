@@ -23,6 +23,7 @@ checks        single statements, checked on the paper's table and on ours
 claims        the ledger: every checkable statement of the paper beside what was measured
 report        one page of it all
 
-Beside them: study, study_sets, study_report (the defaults), messy, overhead (costs), audit (attacks and theory).
+Beside them: study, study_sets, study_report (the defaults), messy, overhead (costs), aims,
+audit (attacks and theory).
 The library is reached through its public names alone (tests/test_layers.py).
 """
