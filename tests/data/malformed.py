@@ -353,7 +353,7 @@ SETTINGS = [
     ("a specialist twice", "each name once.*logistic", {"library": ["logistic", "logistic"]}),
     ("a learner of another task", "is a regressor .LinearRegression.; classif", {"library": [LinearRegression()]}),
     ("a learner of no task", "is a clusterer .KMeans.; classification needs", {"library": [KMeans()]}),
-    ("a rule that is not there", "rule 'simplx'.*simplex", {"rule": "simplx"}),
+    ("a rule that is not there", "rule is 'simplx'.*simplex", {"rule": "simplx"}),
     ("a loss that is not there", "loss", {"loss": "cubic"}),
     ("no time", "time_limit", {"time_limit": 0}),
     ("no memory", "memory", {"memory_limit": 0}),

@@ -141,6 +141,11 @@ class SoftLearning(Learning):
         f, V = self._chunkwise(names, X, told)
         return f, V
 
+    def specialist_table(self, X):
+        """X as the specialists' views read it: checked cell by cell, columns in the order of the training table."""
+        check_is_fitted(self)
+        return self._validate(X)
+
     def specialist_predictions(self, X) -> np.ndarray:
         """Predictions (n, K', C) of the specialists with weight, in the order of `specialists_`."""
         return self._tensor(X)[0]

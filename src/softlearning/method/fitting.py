@@ -186,7 +186,8 @@ def predict_tensor(estimator, X, classes: int, labels: np.ndarray | None = None)
     """
     rows = X.shape[0]
     with np.errstate(all="ignore"):  # what overflows inside shows in the numbers, which are checked below
-        if rows <= FEW_ROWS and labels is None and type(estimator) in FORESTS and X.dtype.kind == "f":
+        dense = isinstance(X, np.ndarray) and X.dtype.kind == "f"
+        if rows <= FEW_ROWS and labels is None and type(estimator) in FORESTS and dense:
             return tree_by_tree(estimator, X, classes)
         if classes == 1:
             prediction = np.asarray(estimator.predict(X), dtype=float)
