@@ -488,6 +488,9 @@ def test_intervals_and_sets_cover_what_they_say():
         ({"library": "papre"}, "did you mean 'paper'"),
         ({"cv": 1}, "at least 2 folds"),
         ({"rule": "simplx"}, "simplex"),
+        ({"calibrate": "x"}, "calibrate is 'x'; give True or False"),
+        ({"progress": "x"}, "a function of events"),
+        ({"refit": "never"}, "True, False or 'auto'"),
     ],
 )
 def test_wrong_parameters_are_named(cancer, change, message):

@@ -158,6 +158,8 @@ def test_numbers_come_with_an_interval(rng):
     with Live(model) as running:
         line = send(running, {"rows": [{"x0": 0.5, "x1": None}]}).json()["predictions"][0]
         assert line["low"] < line["prediction"] < line["high"]
+        spread = model.predict([[0.5, np.nan]], return_std=True)[1]
+        assert line["disagreement"] == pytest.approx(spread[0])
         again = send(running, {"rows": [{"x0": 1e299, "x1": -1e299}]})
         assert again.status_code in (200, 422)
 

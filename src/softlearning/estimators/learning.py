@@ -36,7 +36,21 @@ from softlearning.method.usefulness import warn_if_useless
 from softlearning.weights import LOSSES, Solution
 from softlearning.weights.rules import RULES
 
-REFITS = (True, False, "auto")
+FLAG = (True, False)
+CHECKS = (  # parameter, what it may be, and that in words; before anything runs
+    ("refit", lambda v: v in FLAG or (isinstance(v, str) and v == "auto"), "True, False or 'auto'"),
+    (
+        "time_limit",
+        lambda v: v is None or (isinstance(v, Real) and float(v) > 0),
+        "a positive number of seconds or None",
+    ),
+    ("n_jobs", lambda v: v is None or (isinstance(v, Integral) and v != 0), "a number of cores, -1 for all, or None"),
+    ("checkpoint", lambda v: v is None or isinstance(v, str | os.PathLike), "the path of a folder or None"),
+    ("column_types", lambda v: v is None or isinstance(v, Mapping), "a dict of column names and types"),
+    ("rule", lambda v: callable(v) or (isinstance(v, str) and v in RULES), f"one of {', '.join(RULES)}, or a callable"),
+    ("calibrate", lambda v: v in FLAG, "True or False"),
+    ("progress", lambda v: callable(v) or v in FLAG, "True, False or a function of events"),
+)
 
 
 class TimeLimitWarning(UserWarning):
@@ -211,28 +225,8 @@ class Learning(CallbackSupportMixin, BaseEstimator):
         allowed = tuple(name for name in allowed if self._task == "classification" or name != "log")
         if str(self.loss).split(":")[0] not in allowed:
             raise ValueError(f"loss is {self.loss!r}; for {self._task} it is one of {', '.join(allowed)}")
-        if self.refit not in REFITS:
-            raise ValueError(f"refit is {self.refit!r}; it is True, False or 'auto'")
-        for name, holds, form in (
-            (
-                "time_limit",
-                lambda v: v is None or (isinstance(v, Real) and float(v) > 0),
-                "a positive number of seconds or None",
-            ),
-            (
-                "n_jobs",
-                lambda v: v is None or (isinstance(v, Integral) and v != 0),
-                "a number of cores, -1 for all, or None",
-            ),
-            ("checkpoint", lambda v: v is None or isinstance(v, str | os.PathLike), "the path of a folder or None"),
-            ("column_types", lambda v: v is None or isinstance(v, Mapping), "a dict of column names and types"),
-            (
-                "rule",
-                lambda v: callable(v) or (isinstance(v, str) and v in RULES),
-                f"one of {', '.join(RULES)}, or a callable",
-            ),
-        ):
-            if not holds(value := getattr(self, name)):
+        for name, holds, form in CHECKS:
+            if hasattr(self, name) and not holds(value := getattr(self, name)):
                 raise ValueError(f"{name} is {value!r}; give {form}")
         parse_bytes(self.memory_limit)
         self._aim()

@@ -37,15 +37,17 @@ class Prediction:
     low: np.ndarray | None = None
     high: np.ndarray | None = None
 
-    def table(self) -> pd.DataFrame:
-        """prediction, one probability per class, disagreement, and for numbers low and high.
+    @property
+    def spread(self) -> np.ndarray:
+        """(n,) the disagreement as it is shown: of numbers a standard deviation, in the unit of the target."""
+        return np.sqrt(self.disagreement) if self.classes is None else self.disagreement
 
-        The disagreement of numbers is a standard deviation, in the unit of the target.
-        """
+    def table(self) -> pd.DataFrame:
+        """prediction, one probability per class, disagreement (`spread`), and for numbers low and high."""
         columns = {"prediction": self.value}
         if self.classes is not None and self.probability is not None:
             columns |= {f"probability_{label}": self.probability[:, c] for c, label in enumerate(self.classes)}
-        columns["disagreement"] = np.sqrt(self.disagreement) if self.classes is None else self.disagreement
+        columns["disagreement"] = self.spread
         if self.low is not None and self.high is not None:
             columns |= {"low": self.low, "high": self.high}
         return pd.DataFrame(columns)

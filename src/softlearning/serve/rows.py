@@ -119,7 +119,7 @@ def reply_to(model, inputs: Inputs, body: bytes) -> dict[str, Any]:
 
 
 def _line(reply: Prediction, i: int) -> dict[str, Any]:
-    line: dict[str, Any] = {"prediction": _plain(reply.value[i]), "disagreement": _plain(reply.disagreement[i])}
+    line: dict[str, Any] = {"prediction": _plain(reply.value[i]), "disagreement": _plain(reply.spread[i])}
     if reply.classes is not None and reply.probability is not None:
         line["probabilities"] = {str(c): float(p) for c, p in zip(reply.classes, reply.probability[i])}
     if reply.classes is not None and reply.inside is not None:
