@@ -130,11 +130,10 @@ def test_threads_and_processes_may_share_a_folder(tmp_path):
         return same(store.get(task(fold=i % 3)), answer(float(i % 3)))
 
     code = "from tests.execution.test_checkpoint import *\n"
-    code += f"for _ in range(50): Store({str(tmp_path)!r}).put(task(), answer())"
-    other = subprocess.Popen([sys.executable, "-c", code])
-    with ThreadPoolExecutor(8) as threads:
+    code += f"for _ in range(50): Store({str(tmp_path)!r}).put(task(), answer(0.0))"
+    with subprocess.Popen([sys.executable, "-c", code]) as other, ThreadPoolExecutor(8) as threads:
         assert all(threads.map(use, range(200)))
-    assert other.wait() == 0
+    assert other.returncode == 0
     assert len(list(tmp_path.iterdir())) == 3
 
 
