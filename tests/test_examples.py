@@ -19,7 +19,12 @@ def test_the_examples_are_numbered():
     assert [path.name.split("_")[1] for path in EXAMPLES] == list("123456789")
 
 
-@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+DEFAULT = "plot_1_first_blend"  # fits the whole default library, as the README's example does below
+
+
+@pytest.mark.parametrize(
+    "path", [pytest.param(p, id=p.stem, marks=[pytest.mark.slow] * (p.stem == DEFAULT)) for p in EXAMPLES]
+)
 def test_an_example_runs(path, capsys, tmp_path, monkeypatch):
     plt = pytest.importorskip("matplotlib.pyplot", reason="the examples draw")
     plt.switch_backend("agg")
