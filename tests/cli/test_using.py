@@ -22,6 +22,16 @@ def test_predictions_follow_the_name_and_the_standard_streams(run, flowers):
     assert "90 predictions" in piped.stderr
 
 
+def test_a_misspelt_column_gets_the_nearest_name_of_the_file(run, flowers):
+    run("fit", flowers, "--target", "Species", "--out", "m", "--library", "logistic", "--jobs", 1)
+    table = pd.read_csv(flowers)
+    first = next(name for name in table.columns if name != "Species")
+    table.rename(columns={first: first[:-1]}).to_csv("wrong.csv", index=False)
+    refused = run("predict", "m", "wrong.csv", "--out", "a.csv")
+    assert refused.exit_code != 0
+    assert f"did you mean '{first[:-1]}'" in refused.output
+
+
 def test_from_a_table_to_a_model_a_page_and_predictions(run, flowers, tmp_path):
     learnt = run(
         "fit", flowers, "--target", "Species", "--out", "m", "--report", "p.html", "--library", FEW, "--jobs", 1

@@ -187,7 +187,13 @@ def test_without_its_out_of_fold_predictions_a_file_is_smaller_and_the_model_pre
     small.save(tmp_path / "without", keep_oof=False)
     assert (tmp_path / "without").stat().st_size < (tmp_path / "with").stat().st_size
     X, _ = numbers("classification")
-    np.testing.assert_array_equal(load(tmp_path / "without").predict_proba(X), small.predict_proba(X))
+    bare = load(tmp_path / "without")
+    np.testing.assert_array_equal(bare.predict_proba(X), small.predict_proba(X))
+    for call in (bare.predict_set, bare.predict_selective, lambda _: bare.recombine(rule="uniform"), bare.slimming):
+        with pytest.raises(ValueError, match="saved without its out-of-fold predictions"):
+            call(X)
+    with pytest.raises(ValueError, match="saved without its out-of-fold predictions"):
+        bare.drop(bare.weights_.index[0])
 
 
 def test_a_model_is_read_and_written_without_its_class(small, tmp_path):

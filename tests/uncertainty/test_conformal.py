@@ -35,6 +35,12 @@ def test_quantile_is_the_ceil_of_n_plus_one_times_coverage_th_score():
     assert conformal_quantile(scores, 0.96) == math.inf
 
 
+@pytest.mark.parametrize("coverage", [90, 0, -1, float("nan")])
+def test_a_coverage_that_is_no_share_is_an_error(coverage):
+    with pytest.raises(ValueError, match="coverage is a share"):
+        conformal_quantile(np.arange(9.0), coverage)
+
+
 def test_equal_weights_change_nothing_and_a_heavy_low_score_pulls_the_quantile_down():
     scores = np.array([1.0, 2, 3, 4, 5, 6, 7, 8, 9])
     assert conformal_quantile(scores, 0.7, sample_weight=np.full(9, 3.0)) == conformal_quantile(scores, 0.7)

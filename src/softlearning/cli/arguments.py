@@ -110,10 +110,14 @@ def column_of(frame, name: str, option: str) -> str:
 
 
 def known_columns(model, frame):
-    """The columns that the model knows, so that a target or a note in the table does no harm."""
-    known = {column.name for column in model.record_.training.schema.columns}
+    """The columns that the model knows, so that a target or a note in the table does no harm.
+
+    All of them where one that it needs is missing: the message looks for its nearest name among them.
+    """
+    schema = model.record_.training.schema
+    known = {column.name for column in schema.columns}
     shown = [name for name in frame.columns if str(name) in known]
-    return frame[shown] if known else frame
+    return frame[shown] if known and set(schema.names) <= {str(name) for name in shown} else frame
 
 
 def size_of(path: Path) -> str:

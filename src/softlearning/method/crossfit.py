@@ -66,7 +66,13 @@ class CrossFit:
     @cached_property
     def fold_of_row(self) -> np.ndarray:
         """(n,) the fold in which what is learnt from predictions holds a row out; -1 for rows never predicted."""
+        self.check_kept()
         return fold_of_row(second_splits(self.splits), len(self.oof))
+
+    def check_kept(self) -> None:
+        """Refuse what rests on predictions that were not saved with the model."""
+        if self.oof is None:
+            raise ValueError("this model was saved without its out-of-fold predictions, which this call rests on")
 
     @property
     def predicted(self) -> np.ndarray:
@@ -81,6 +87,7 @@ class CrossFit:
 
     def only(self, names) -> CrossFit:
         """The same with some specialists only."""
+        self.check_kept()
         library = self.library[names]
         chosen = self.columns(library.names)
         calibration = tuple(self.calibration[k] for k in chosen)

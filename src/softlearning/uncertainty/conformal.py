@@ -44,6 +44,8 @@ def conformal_quantile(
     `sample_weight`: rows count by weight and the new row by the mean weight. `groups`: each group counts
     once, so that the guarantee is for a row of a new group; rows within a group may depend on each other.
     """
+    if not 0 < coverage <= 1:
+        raise ValueError(f"coverage is a share, above 0 and at most 1; got {coverage!r}")
     scores = np.asarray(scores, dtype=float)
     weight = np.ones(len(scores)) if sample_weight is None else np.asarray(sample_weight, dtype=float)
     new_row = weight.mean() if len(weight) else 1.0
