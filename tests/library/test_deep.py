@@ -6,7 +6,7 @@ from sklearn.datasets import make_friedman1, make_moons
 
 from softlearning import SoftClassifier, load
 from softlearning.library import classifiers, deep
-from softlearning.library.deep import SharedNetworksClassifier, SharedNetworksRegressor, bent, forward
+from softlearning.library.deep import SharedNetworksClassifier, SharedNetworksRegressor, forward
 
 QUICK = {"members": 3, "layers": 2, "width": 16, "epochs": 40, "random_state": 0}
 
@@ -14,11 +14,6 @@ QUICK = {"members": 3, "layers": 2, "width": 16, "epochs": 40, "random_state": 0
 @pytest.fixture(autouse=True, scope="module")
 def torch():
     return pytest.importorskip("torch", reason="the extra torch is not installed")
-
-
-def test_outliers_are_drawn_in_and_small_numbers_stay():
-    assert bent(np.array([1e6]))[0] == pytest.approx(3)
-    assert bent(np.array([0.1]))[0] == pytest.approx(0.1, rel=1e-3)
 
 
 def test_numpy_predicts_what_pytorch_trained(torch):

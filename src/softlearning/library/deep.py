@@ -17,20 +17,15 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.model_selection import train_test_split
 from sklearn.utils.validation import check_is_fitted
 
+from softlearning.library.networks import bent
+
 HELD_OUT = 0.15  # of the rows, to see when to stop
-BEND = 3.0  # standard deviations beyond which an input counts less and less
 ROWS_AT_ONCE = 4096  # in predictions
 
 
 def available() -> bool:
     """Whether PyTorch is installed."""
     return find_spec("torch") is not None
-
-
-def bent(X: np.ndarray) -> np.ndarray:
-    """The same numbers, drawn towards +-3: an outlier moves a network no further."""
-    X = np.asarray(X, dtype=np.float32)
-    return X / np.sqrt(1 + (X / BEND) ** 2)
 
 
 class SharedNetworks(BaseEstimator):

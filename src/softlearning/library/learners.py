@@ -220,16 +220,3 @@ class CodesToFrame(TransformerMixin, BaseEstimator):
 
     def __sklearn_is_fitted__(self):
         return True
-
-
-class Float32(TransformerMixin, BaseEstimator):
-    """The same numbers in 32 bits, for learners that then take half the time."""
-
-    def fit(self, X, y=None):
-        return self
-
-    def transform(self, X):
-        return X.astype(np.float32)
-
-    def __sklearn_is_fitted__(self):
-        return True

@@ -43,7 +43,8 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from softlearning.library.boosting import LogTarget, StoppedLightGBMClassifier, StoppedLightGBMRegressor
 from softlearning.library.deep import SharedNetworksClassifier, SharedNetworksRegressor
-from softlearning.library.learners import CapCategories, CodesToFrame, Float32, PlattSVC, ScaledTarget
+from softlearning.library.learners import CapCategories, CodesToFrame, PlattSVC, ScaledTarget
+from softlearning.library.networks import CommitteeClassifier, CommitteeRegressor
 from softlearning.library.specialist import Shape
 from softlearning.library.stackers import LogisticStack, LogPool, SignedStack
 
@@ -231,13 +232,14 @@ def wide_trees(shape: Shape, trees: int = 200):
 
 
 def network(shape: Shape):
-    """A network in 32 bits; the more rows, the fewer passes."""
-    epochs = int(np.clip(1_000_000 / max(shape.rows, 1), 30, 200))
-    return make_pipeline(Float32(), mlp(shape, (128, 64), batch=128, epochs=epochs))
-
-
-def scaled_network(shape: Shape):
-    return ScaledTarget(network(shape))
+    """Four small networks; the more rows, the fewer passes."""
+    settings: dict[str, Any] = {
+        "epochs": int(np.clip(400_000 / max(shape.rows, 1), 20, 120)),
+        "batch": int(np.clip(shape.rows / 16, 16, 256)),
+    }
+    if shape.task == "classification":
+        return CommitteeClassifier(**settings)
+    return ScaledTarget(CommitteeRegressor(**settings))
 
 
 def shared_networks(shape: Shape):
