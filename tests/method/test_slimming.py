@@ -18,12 +18,12 @@ def model(data):
     return SoftClassifier(["logistic", "decision_tree", "knn_15", "naive_bayes"], rule="simplex", cv=3).fit(*data)
 
 
-def test_specialists_leave_one_by_one_and_the_risk_only_grows(model, data):
+def test_specialists_leave_one_by_one_and_the_risk_grows_but_for_how_far_the_rest_is_sharpened(model, data):
     path = model.slimming(data[0])
     assert path["dropped"].iloc[0] == ""
     assert len(path) == len(model.specialists_)
     assert path["added_risk"].iloc[0] == 0
-    assert (np.diff(path["risk"]) >= -1e-9).all()
+    assert (np.diff(path["risk"]) >= -0.01 * path["risk"].iloc[0]).all()
     assert len(path["specialists"].iloc[-1]) == 1
 
 

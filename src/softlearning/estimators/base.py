@@ -39,9 +39,12 @@ class SoftLearning(Learning):
 
     @property
     def oof_(self) -> np.ndarray:
-        """Out-of-fold predictions (n, K, C) in the order of `weights_`; NaN on rows that no fold held out."""
+        """Out-of-fold predictions (n, K, C), as they enter the blend, in the order of `weights_`.
+
+        NaN on rows that no fold held out.
+        """
         crossed = self.record_.crossed
-        return crossed.oof[:, crossed.columns(self.weights_.index)]
+        return crossed.pooled[:, crossed.columns(self.weights_.index)]
 
     @property
     def folds_(self) -> list:
@@ -61,6 +64,11 @@ class SoftLearning(Learning):
         crossed = self.record_.crossed
         values = [1.0 if c is None else c.temperature for c in crossed.calibration]
         return pd.Series(values, index=list(crossed.library.names), name="temperature")
+
+    @property
+    def sharpness_(self) -> float:
+        """beta >= 1, by which probabilities are sharpened in the blend: softmax(beta log P); 1 for numbers."""
+        return self.record_.crossed.sharpness
 
     @property
     def cv_score_(self) -> pd.Series:

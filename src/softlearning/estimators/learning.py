@@ -27,7 +27,7 @@ from softlearning.execution.progress import watching
 from softlearning.execution.threads import one_thread
 from softlearning.library import Library, resolve
 from softlearning.library.quantiles import aimed_rows
-from softlearning.method.crossfit import CrossFit, cross_fit, weigh, workplace
+from softlearning.method.crossfit import CrossFit, cross_fit, sharpen, weigh, workplace
 from softlearning.method.ensemble import ENOUGH_ROWS, assemble, average_folds, refit, with_fold_models
 from softlearning.method.folds import make_folds
 from softlearning.method.record import Record, failure_table, leaderboard
@@ -120,7 +120,7 @@ class Learning(CallbackSupportMixin, BaseEstimator):
         with workplace(training, library, resources) as table:
             crossed = cross_fit(library, table, splits, resources, calibrate=calibrate, keep=keep, known=known)
             while True:
-                solution, rule = self._solve(crossed, training)
+                crossed, solution, rule = self._solve(crossed, training)
                 ensemble, failures = self._complete(solution, crossed, table, resources, ensemble)
                 if not failures:
                     break
@@ -134,8 +134,8 @@ class Learning(CallbackSupportMixin, BaseEstimator):
     def _learn_more(self, record: Record, table, resources) -> None:
         """What else is learnt from the same table and folds."""
 
-    def _solve(self, crossed: CrossFit, training: Training) -> tuple[Solution, Any]:
-        """The weights, and the rule that found them: with a metric to aim at, the one that serves it best held out."""
+    def _solve(self, crossed: CrossFit, training: Training) -> tuple[CrossFit, Solution, Any]:
+        """Sharpness, weights, and the rule that found them: with a metric, the one that serves it best held out."""
         rule, loss, aim = self.rule, self._loss(), self._aim()
         if aim is not None:
             told = Choice(rule, loss, ())
@@ -143,10 +143,11 @@ class Learning(CallbackSupportMixin, BaseEstimator):
             draft = Record(crossed.library, crossed, unsolved, None, training, rule)  # type: ignore[arg-type]
             choice = serve(aim, draft, rule, self._threshold()) if self.loss == "auto" else told
             rule, loss, self.aim_ = choice.rule, choice.loss, choice.words(aim, told=self.loss != "auto")
+        crossed = sharpen(crossed, training, rule, loss)
         rows = crossed.predicted
         weight = None if training.weight is None else training.weight[rows]
-        P, Y, fold = crossed.oof[rows], training.target[rows], crossed.fold_of_row[rows]
-        return weigh(P, Y, crossed.library, rule, loss, weight, fold), rule
+        P, Y, fold = crossed.pooled[rows], training.target[rows], crossed.fold_of_row[rows]
+        return crossed, weigh(P, Y, crossed.library, rule, loss, weight, fold), rule
 
     def _complete(self, solution, crossed: CrossFit, table, resources, known):
         """The specialists with weight, as they were in the folds or fitted on all rows; and what failed."""
@@ -199,7 +200,7 @@ class Learning(CallbackSupportMixin, BaseEstimator):
         training, ensemble = self._same_training(X, y), self.record_.ensemble
         missing = [s.name for s in library if s.name not in known.library and s.name not in known.excluded()]
         if not missing:
-            solution, _ = model._solve(known, training)
+            _, solution, _ = model._solve(known, training)
             chosen = [name for name, w in zip(known.library.names, solution.weights) if w > 0]
             missing = [name for name in chosen if name not in ensemble.members]
         if missing and training.X is None:

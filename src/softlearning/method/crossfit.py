@@ -27,6 +27,7 @@ from softlearning.method.folds import Split, fold_of_row, second_splits
 from softlearning.method.preparation import REFIT, Preparation, ViewKey
 from softlearning.method.training import Resources, Training
 from softlearning.uncertainty.calibration import Calibration, apply_calibration, fit_calibration
+from softlearning.uncertainty.sharpening import fit_sharpness, sharpened
 from softlearning.weights import Solution, solve_weights
 
 BULKY = 2**26  # bytes of a table of numbers from which its views lie in files also for tasks of this process
@@ -48,7 +49,8 @@ class CrossFit:
     `failures` for each that ran and failed. `rounds` are those of boosting, as its folds
     stopped; `samples` the rows of a fold that a specialist learnt from, where those are not all of them. `models` are
     the models of the folds where they are kept. `alone` are the weights of level 1 when it is solved by itself, where
-    there is a level 2.
+    there is a level 2. `sharpness` is how far specialists are sharpened in the blend; with few rows the held-out ones
+    of a fold by what the others say, `sharpness_of_fold`.
     """
 
     library: Library
@@ -62,6 +64,16 @@ class CrossFit:
     skipped: dict[str, str] = field(default_factory=dict)
     models: dict[tuple[str, int], Any] = field(default_factory=dict)
     alone: dict[str, float] = field(default_factory=dict)
+    sharpness: float = 1.0
+    sharpness_of_fold: tuple[float, ...] = ()
+
+    @cached_property
+    def pooled(self) -> np.ndarray:
+        """`oof` as specialists speak in the blend, each row sharpened by what the other folds say."""
+        if not self.sharpness_of_fold:
+            return sharpened(self.oof, self.sharpness)
+        beta = np.array([*self.sharpness_of_fold, 1.0])[self.fold_of_row]  # the last for rows never predicted
+        return sharpened(self.oof, beta[:, None, None])
 
     @cached_property
     def fold_of_row(self) -> np.ndarray:
@@ -167,6 +179,21 @@ def weigh(P, Y, library: Library, rule, loss: str, sample_weight, folds) -> Solu
     """The weights of a library's predictions by a rule."""
     prior = np.array([s.prior for s in library])
     return solve_weights(P, Y, rule=rule, loss=loss, sample_weight=sample_weight, folds=folds, prior=prior)
+
+
+def sharpen(crossed: CrossFit, training: Training, rule, loss: str) -> CrossFit:
+    """The same with the sharpness of its blend, where that is one of calibrated probabilities judged by likelihood."""
+    if loss != "log" or None in crossed.calibration or len(crossed.library) == 1:
+        return replace(crossed, sharpness=1.0, sharpness_of_fold=())
+    rows = crossed.predicted
+    P, Y, fold = crossed.oof[rows], training.target[rows], crossed.fold_of_row[rows]
+    weight, beta = None if training.weight is None else training.weight[rows], 1.0
+    for _ in range(2):  # weights and sharpness by turns
+        alpha = weigh(sharpened(P, beta), Y, crossed.library, rule, loss, weight, fold).weights
+        beta = fit_sharpness(P, Y, alpha, weight)
+    others = [fold != f for f in range(fold.max() + 1)] if len(P) <= FEW and fold.max() > 0 else []
+    parts = [fit_sharpness(P[o], Y[o], alpha, None if weight is None else weight[o]) for o in others]
+    return replace(crossed, sharpness=beta, sharpness_of_fold=tuple(parts))
 
 
 def with_readings(stackers: Library, done: CrossFit) -> Library:

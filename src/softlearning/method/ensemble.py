@@ -21,6 +21,7 @@ from softlearning.method.fitting import Work, dense_if_needed, own_labels, predi
 from softlearning.method.preparation import REFIT, Preparation, ViewKey, side_by_side, take
 from softlearning.method.training import Resources
 from softlearning.uncertainty.calibration import Calibration, apply_calibration
+from softlearning.uncertainty.sharpening import sharpened
 
 MANY = 1_000  # rows from which threads pay for themselves
 CHUNK = 2**20  # cells of a table that are predicted at a time: wide views have thirty numbers for each
@@ -38,7 +39,10 @@ class Member:
 
 @dataclass(frozen=True)
 class Ensemble:
-    """The specialists that predict: their members (one, or one per fold), the views they read, their calibration."""
+    """The specialists that predict: their members (one, or one per fold), the views they read, their calibration.
+
+    In the blend each is sharpened by `sharpness`; a stacker reads them as they are.
+    """
 
     specialists: dict[str, Specialist]
     members: dict[str, tuple[Member, ...]]
@@ -48,6 +52,7 @@ class Ensemble:
     classes: int
     labels: np.ndarray | None
     seconds: dict[str, float]
+    sharpness: float = 1.0
 
     def without_readers(self, library: Library) -> Ensemble:
         """The same without stackers that do not read just the specialists of this library any more."""
@@ -79,6 +84,7 @@ def assemble(names, crossed: CrossFit, table: Preparation, known: Ensemble | Non
         classes=table.training.classes,
         labels=table.training.labels,
         seconds={} if known is None else {n: s for n, s in known.seconds.items() if n in old},
+        sharpness=crossed.sharpness,
     )
 
 
@@ -149,7 +155,7 @@ def with_fold_models(ensemble: Ensemble, crossed: CrossFit, table: Preparation) 
 
 
 def predict_members(ensemble: Ensemble, names, X, workers: int = 1) -> np.ndarray:
-    """(n, K, C) predictions of the named specialists, calibrated; X is canonical."""
+    """(n, K, C) predictions of the named specialists as they speak in the blend; X is canonical."""
     whole = np.empty((X.shape[0], len(names), ensemble.classes))
     for rows, part in predict_chunks(ensemble, names, X, workers):
         whole[rows] = part
@@ -162,7 +168,7 @@ def predict_chunks(ensemble: Ensemble, names, X, workers: int = 1) -> Iterator[t
         table = Table(ensemble, X if rows == slice(0, X.shape[0]) else take(X, rows))
         if workers > 1 and X.shape[0] >= MANY:
             table.prepare(names, workers)
-        yield rows, np.stack([table.prediction(name) for name in names], axis=1)
+        yield rows, sharpened(np.stack([table.prediction(name) for name in names], axis=1), ensemble.sharpness)
 
 
 def chunks(rows: int, columns: int) -> list[slice]:

@@ -104,7 +104,7 @@ class Record:
     def exact(self) -> Solution:
         """The exact optimum of the same predictions."""
         t, fold = self.training, self.of_rows(self.crossed.fold_of_row)
-        P, Y, weight = self.of_rows(self.crossed.oof), self.of_rows(t.target), self.of_rows(t.weight)
+        P, Y, weight = self.of_rows(self.crossed.pooled), self.of_rows(t.target), self.of_rows(t.weight)
         return weigh(P, Y, self.crossed.library, "simplex", self.loss, weight, fold)
 
     def support(self) -> list[str]:
@@ -141,7 +141,7 @@ class Record:
         return self.held_out_under(self.rule)
 
     def held_out_under(self, rule) -> HeldOut:
-        t, P = self.training, self.of_rows(self.crossed.oof)
+        t, P = self.training, self.of_rows(self.crossed.pooled)
         Y, weight, groups = self.of_rows(t.target), self.of_rows(t.weight), self.of_rows(t.groups)
         fold = self.of_rows(self.crossed.fold_of_row)
 
@@ -179,7 +179,7 @@ class Record:
         return float(even * unit * (share @ share) * min(1, risk / blind))
 
     def column(self, name: str) -> np.ndarray:
-        """(n, C) held-out predictions of one specialist."""
+        """(n, C) held-out predictions of one specialist by itself, not sharpened for the blend."""
         return self.of_rows(self.crossed.oof)[:, self.crossed.columns([name])[0]]
 
     @cached_property

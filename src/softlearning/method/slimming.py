@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from softlearning.execution.threads import one_thread
-from softlearning.method.crossfit import CrossFit, weigh
+from softlearning.method.crossfit import CrossFit, sharpen, weigh
 from softlearning.method.ensemble import Ensemble, needed, predict_members
 from softlearning.method.record import Record
 from softlearning.weights import Solution
@@ -59,7 +59,9 @@ def steps(record: Record, table: Any, sizes: dict[str, float]) -> Iterator[tuple
             if rest.library.level(1):
                 trial = solved(record, rest)
                 trials.append(((trial.objective - solution.objective) / dear[name], name, rest, trial))
-        _, name, crossed, solution = min(trials, key=lambda trial: trial[:2])
+        _, name, crossed, _ = min(trials, key=lambda trial: trial[:2])
+        crossed = sharpen(crossed, record.training, record.rule, record.loss)
+        solution = solved(record, crossed)
         yield name, crossed, solution
 
 
@@ -72,7 +74,7 @@ def solved(record: Record, crossed: CrossFit) -> Solution:
     """The weights of those that stay, by the model's own rule."""
     mine = replace(record, crossed=crossed)
     t, rows = record.training, mine.of_rows
-    arguments = rows(crossed.oof), rows(t.target), crossed.library, record.rule, record.loss
+    arguments = rows(crossed.pooled), rows(t.target), crossed.library, record.rule, record.loss
     return weigh(*arguments, rows(t.weight), rows(crossed.fold_of_row))
 
 

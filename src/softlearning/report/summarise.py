@@ -128,7 +128,7 @@ def finite(value: Any) -> Any:
 
 def tensor(record: Record) -> np.ndarray:
     """(n, K, C) out-of-fold predictions of the held-out rows."""
-    return record.crossed.oof[record.crossed.predicted]
+    return record.crossed.pooled[record.crossed.predicted]
 
 
 # -- the answer -------------------------------------------------------------------------------------------------------

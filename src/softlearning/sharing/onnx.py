@@ -127,7 +127,7 @@ class Graph:
         P = self.node("Sum", *(self.node("Mul", said, share) for said in models))
         calibration = ensemble.calibration[name]
         if calibration is not None:
-            e, T = calibration.prior_share, calibration.temperature
+            e, T = calibration.prior_share, calibration.temperature / ensemble.sharpness
             mixed = self.node("Add", self.node("Mul", P, np.full(1, 1 - e)), e * calibration.prior[None])
             P = self.node("Softmax", self.node("Div", self.node("Log", mixed), np.full(1, T)), axis=1)
         self.weighted.append(self.node("Mul", P, np.full(1, weight)))
