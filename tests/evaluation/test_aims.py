@@ -1,5 +1,7 @@
 """A metric that is aimed at: weights that serve it, scores and verdicts that speak of it, on any labels and weights."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -10,7 +12,7 @@ from sklearn.metrics import accuracy_score, f1_score, make_scorer, mean_absolute
 from softlearning import SoftClassifier, SoftRegressor, evaluate, load
 from softlearning.cli import main
 from softlearning.evaluation import scoring
-from softlearning.evaluation.aims import GreedyFor, aim_of, records_of, score
+from softlearning.evaluation.aims import GreedyFor, aim_of, records_of, score, standing, verdict
 from softlearning.method import decisions
 
 SMALL = ["logistic", "naive_bayes", "decision_tree"]
@@ -121,6 +123,57 @@ def test_a_metric_that_cannot_be_is_refused_before_any_fit(metric, words):
         y = np.array(["a", "b", "c"])[y]
     with pytest.raises(ValueError, match=words):
         SoftClassifier(["dummy"], metric=metric).fit(X, y)
+
+
+def test_a_metric_of_one_class_says_of_which(by_f1):
+    assert "no loss of its own for f1 of 'sick'" in by_f1.aim_
+    assert "f1 of 'sick'" in by_f1.verdict_
+    assert aim_of("f1_macro", "classification").shown(by_f1.classes_) == "f1_macro"
+    assert aim_of("f1", "classification").shown(None) == "f1"
+
+
+@pytest.mark.parametrize(
+    ("metric", "instead"), [("f1", "f1_macro"), ("jaccard", "jaccard_macro"), ("auc", "roc_auc_ovr")]
+)
+def test_a_metric_of_two_classes_names_the_one_of_more(metric, instead):
+    X, y = np.random.default_rng(0).normal(size=(30, 2)), np.arange(30) % 3
+    with pytest.raises(ValueError, match=f"of two classes, not 3; give '{instead}'"):
+        SoftClassifier(["dummy"], metric=metric).fit(X, y)
+    SoftClassifier(["dummy"], metric=instead, cv=2).fit(X, y)
+
+
+def test_a_ranking_that_no_fold_can_measure_is_refused_in_words():
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    one = np.where(np.arange(40) == 7, "sick", "well")
+    with pytest.raises(ValueError, match="every class both in and outside of some fold; 'sick' has 1 of 40 rows"):
+        SoftClassifier(["naive_bayes"], metric="auc").fit(X, one)
+    apart = np.where(np.arange(40) < 20, "sick", "well")
+    with pytest.raises(ValueError, match="'sick' has 20 of 40 rows"):
+        SoftClassifier(["naive_bayes"], metric="auc", cv=2).fit(X, apart, groups=np.arange(40) // 20)
+    with pytest.raises(ValueError, match="both in and outside"):
+        SoftClassifier(["naive_bayes"], cv=2).fit(X, one).recombine(metric="auc")
+
+
+def test_a_ranking_is_measured_in_the_folds_that_have_every_class():
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    y = np.isin(np.arange(60), [5, 9]).astype(int)
+    model = SoftClassifier(["naive_bayes", "logistic"], metric="auc", cv=3).fit(X, y)
+    held, areas = model.record_.held_out, []
+    for fold in np.unique(held.fold):
+        rows = held.fold == fold
+        if y[rows].any():
+            areas.append(roc_auc_score(y[rows], held.blend[rows, 1]))
+    assert len(areas) == 2
+    assert model.cv_score_["score"] == pytest.approx(np.mean(areas))
+    assert np.isfinite(model.cv_score_["std_error"])
+
+
+def test_without_a_standard_error_no_verdict_is_given(by_f1):
+    found = standing(by_f1.record_, aim_of("f1", "classification"))
+    unknown = replace(found, differences=found.differences.assign(std_error=np.nan, verdict="no clear difference"))
+    said = verdict(unknown, by_f1.record_, aim_of("f1", "classification"))
+    assert "too few rows to tell them apart" in said
+    assert "level" not in said
 
 
 def test_evaluate_begins_with_the_aim(rare):

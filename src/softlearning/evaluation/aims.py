@@ -27,6 +27,7 @@ from softlearning.evaluation.scoring import (
 )
 from softlearning.method.decisions import Decision, Optimum, best_of_counts, best_threshold, decision_rule, ranking
 from softlearning.method.record import Record
+from softlearning.method.training import Training
 from softlearning.weights import solve_weights
 
 OWN = {
@@ -45,6 +46,7 @@ NEAREST = {
 ROUNDS, IDLE = 30, 5  # of greedy selection by a metric: at most, and without gain
 SAMPLE = 20_000  # rows that it looks at
 OF_NUMBERS = ("r2", "neg_mean_", "neg_root_", "neg_median_", "neg_max_", "explained_", "d2_abs", "pinball:")
+OF_ONE_CLASS = ("f1", "precision", "recall", "jaccard")  # the second of two; scikit-learn has no such of more classes
 OF_LABELS = ("f1", "balanced_accuracy", "matthews", "jaccard")  # precision or recall alone would answer one class
 
 
@@ -67,6 +69,11 @@ class Aim:
         name, _, number = self.losses[0].partition(":")
         return 0.5 if self.own and name == "absolute" else float(number) if self.own and name == "pinball" else None
 
+    def shown(self, labels: np.ndarray | None) -> str:
+        """The name; of two classes, with the one that it is about."""
+        about_one = labels is not None and len(labels) == 2 and self.name in (*OF_ONE_CLASS, "average_precision")
+        return f"{self.name} of {labels.tolist()[1]!r}" if about_one else self.name  # type: ignore[union-attr]
+
     @property
     def of_labels(self) -> bool:
         """Whether the metric reads labels, so that it gains by another decision than the most probable class."""
@@ -84,15 +91,30 @@ def aim_of(metric: Any, task: str) -> Aim:
     )
 
 
-def check_aim(aim: Aim, target: np.ndarray, labels: np.ndarray | None, weight: np.ndarray | None) -> None:
-    """Refuse a metric that cannot score this target, before anything is fitted."""
-    if labels is not None and aim.name.startswith(OF_NUMBERS):
-        raise ValueError(f"the metric {aim.name!r} is of numbers, and the target has classes")
-    trivial = np.broadcast_to(np.average(target, axis=0, weights=weight), target.shape)
+def check_aim(aim: Aim, training: Training, splits: Iterable[Any]) -> None:
+    """Refuse a metric that cannot score this target in these folds, before anything is fitted."""
+    target, labels = training.target, training.labels
+    if labels is not None:
+        _check_classes(aim, target > 0, labels, splits)
+    trivial = np.broadcast_to(np.average(target, axis=0, weights=training.weight), target.shape)
     try:
-        score(aim, records_of({"trivial": trivial}, target, labels, weight), "trivial")
+        score(aim, records_of({"trivial": trivial}, target, labels, training.weight), "trivial")
     except (ValueError, TypeError) as error:
         raise ValueError(f"the metric {aim.name!r} cannot score this target: {error}") from None
+
+
+def _check_classes(aim: Aim, true: np.ndarray, labels: np.ndarray, splits: Iterable[Any]) -> None:
+    """A metric of numbers, of two classes alone, or of rankings that no fold could measure; true is (n, C)."""
+    if aim.name.startswith(OF_NUMBERS):
+        raise ValueError(f"the metric {aim.name!r} is of numbers, and the target has classes")
+    if aim.name in (*OF_ONE_CLASS, "roc_auc") and len(labels) > 2:
+        several = "roc_auc_ovr" if aim.name == "roc_auc" else f"{aim.name}_macro"
+        raise ValueError(f"the metric {aim.name!r} is of two classes, not {len(labels)}; give {several!r}")
+    ranked = (all(true[part].any(axis=0).all() for part in split) for split in splits)
+    if aim.name.startswith(RANKS) and not any(ranked):
+        counts = true.sum(axis=0)
+        rarest = f"{labels.tolist()[counts.argmin()]!r} has {counts.min()} of {len(true)} rows"
+        raise ValueError(f"the metric {aim.name!r} needs every class both in and outside of some fold; {rarest}")
 
 
 def records_of(
@@ -214,17 +236,18 @@ class Choice:
     loss: str
     tried: tuple[tuple[str, float], ...]
 
-    def words(self, aim: Aim, told: bool) -> str:
+    def words(self, aim: Aim, told: bool, labels: np.ndarray | None = None) -> str:
         """Where the weights come from, as a sentence; `told` where the user chose the loss."""
+        name = aim.shown(labels)
         if not told and aim.name == RANKED:
             return f"the weights minimise the squared error of cumulative probabilities, which is {aim.name} itself"
         if not told and aim.own:
             return f"the weights minimise the {self.loss} loss, which is {aim.name} itself"
         if told:
-            return f"the weights minimise the {self.loss} loss, as told; {aim.name} is only reported"
+            return f"the weights minimise the {self.loss} loss, as told; {name} is only reported"
         scores = ", ".join(f"{what} {value:.4g}" for what, value in self.tried)
         choice = "of what serves it, the best beyond noise was taken"
-        return f"there is no loss of its own for {aim.name}: {choice} (held out: {scores})"
+        return f"there is no loss of its own for {name}: {choice} (held out: {scores})"
 
 
 def serve(aim: Aim, record: Record, rule: Any, threshold: Any) -> Choice:
@@ -343,16 +366,18 @@ def standing(
     )
 
 
-def verdict(found: Evaluation, record: Record) -> str:
+def verdict(found: Evaluation, record: Record, aim: Aim) -> str:
     """Whether the blend is better than its best single specialist by the metric, in words."""
     single = record.crossed.library.level(1).names
     scores = found.scores.set_index("candidate")
     rival = scores.loc[list(single), "score"].idxmax()
     line = found.differences.set_index("against").loc[rival]
     relation = {"better": "better than", "worse": "worse than"}.get(line["verdict"], "level with")
-    metric, mine, theirs = scores.loc[BLEND, "metric"], scores.loc[BLEND], scores.loc[rival, "score"]
+    error = f"standard error of the difference {line['std_error']:.2g}"
+    if not np.isfinite(line["std_error"]):
+        relation, error = "beside", "too few rows to tell them apart"
+    metric, mine, theirs = aim.shown(record.training.labels), scores.loc[BLEND], scores.loc[rival, "score"]
     return (
         f"the blend is {relation} its best single specialist, {rival}: {metric} {mine['score']:.4g} "
-        f"({found.level:.0%} interval {mine['low']:.4g} to {mine['high']:.4g}) against {theirs:.4g}, "
-        f"standard error of the difference {line['std_error']:.2g}"
+        f"({found.level:.0%} interval {mine['low']:.4g} to {mine['high']:.4g}) against {theirs:.4g}, {error}"
     )

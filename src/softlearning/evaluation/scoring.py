@@ -277,7 +277,8 @@ class ScorerMetric:
         return self._average(records, parts, gone, scores)
 
     def _average(self, records: Records, parts: np.ndarray, gone: np.ndarray, scores: list[float]) -> float:
-        return float(np.average(scores, weights=np.bincount(parts, weights=records.weight * ~gone)))
+        weight, defined = np.bincount(parts, weights=records.weight * ~gone), np.isfinite(scores)
+        return float(np.average(np.array(scores)[defined], weights=weight[defined])) if defined.any() else float("nan")
 
     def by_fold(self, records: Records, candidate: str) -> np.ndarray:
         folds = np.unique(records.fold)
@@ -285,6 +286,8 @@ class ScorerMetric:
 
     def _plain(self, records: Records, candidate: str, keep: np.ndarray) -> float:
         rows = np.flatnonzero(keep)
+        if self.ranks and records.classes is not None and len(np.unique(records.y[rows])) < len(records.classes):
+            return float("nan")  # a part without a class has nothing to rank
         arguments = {"sample_weight": records.weight[rows]} if records.weighted else {}
         return float(self.scorer(recorded(records, candidate), rows[:, None], records.y[rows], **arguments))
 
@@ -339,7 +342,11 @@ def recorded(records: Records, candidate: str) -> Any:
 
 
 def jackknife_error(left_out: np.ndarray) -> float:
-    """sqrt((B - 1) / B sum_b (s_b - mean)^2) over the scores with one block left out, (B,), times `DEPENDENCE`."""
+    """sqrt((B - 1) / B sum_b (s_b - mean)^2) over the scores with one block left out, (B,), times `DEPENDENCE`.
+
+    A block without which there is no score tells nothing of how far the score may move.
+    """
+    left_out = left_out[np.isfinite(left_out)]
     B = len(left_out)
     spread = np.sum((left_out - left_out.mean()) ** 2)
     return DEPENDENCE * float(np.sqrt((B - 1) / B * spread)) if B > 1 else float("nan")
