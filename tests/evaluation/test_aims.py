@@ -231,6 +231,62 @@ def test_ordered_classes_are_aimed_at_by_their_cumulative_probabilities(diabetes
     np.testing.assert_array_equal(load(tmp_path / "m").predict(X), ordinal.predict(X))
 
 
+WORDS = ["poor", "fair", "good", "superb"]  # not in the order of the alphabet
+
+
+@pytest.fixture(scope="module")
+def graded(diabetes):
+    X, y = diabetes
+    codes = np.digitize(y, np.quantile(y, [0.25, 0.5, 0.75]))
+    return X, pd.Categorical.from_codes(codes, categories=WORDS, ordered=True)
+
+
+def test_an_ordered_categorical_is_an_ordinal_target(graded, tmp_path):
+    X, grades = graded
+    model = SoftClassifier(SMALL, cv=3).fit(X, grades)
+    assert "the classes have an order, poor < fair < good < superb" in model.aim_
+    assert model.classes_.tolist() == sorted(WORDS)  # as scikit-learn's metrics need them
+    told = SoftClassifier(SMALL, cv=3, metric="ordinal").fit(X, grades.codes)
+    np.testing.assert_allclose(model.weights_, told.weights_)
+    order = [model.classes_.tolist().index(word) for word in WORDS]
+    np.testing.assert_allclose(model.predict_proba(X)[:, order], told.predict_proba(X))
+    np.testing.assert_array_equal(model.predict(X), np.array(WORDS)[told.predict(X)])
+    assert model.cv_score_["score"] == pytest.approx(told.cv_score_["score"])
+    assert model.score(X, grades) == pytest.approx(told.score(X, grades.codes))
+    model.save(tmp_path / "m")
+    again = load(tmp_path / "m")
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))
+    assert again.score(X, grades) == pytest.approx(model.score(X, grades))
+    fewer = model.recombine(rule="simplex")
+    assert "poor < fair" in fewer.aim_
+
+
+def test_an_order_of_the_classes_is_overruled_by_a_metric_and_idle_for_two(graded):
+    X, grades = graded
+    assert SoftClassifier(["naive_bayes"], cv=2, metric="accuracy").fit(X, grades).metric_ == "accuracy"
+    two = pd.Series(grades.codes > 1).map({False: "low", True: "high"})
+    ordered = two.astype(pd.CategoricalDtype(["low", "high"], ordered=True))
+    assert SoftClassifier(["naive_bayes"], cv=2).fit(X, ordered).metric_ is None
+    unordered = pd.Series(grades).astype(pd.CategoricalDtype(WORDS))
+    assert SoftClassifier(["naive_bayes"], cv=2).fit(X, unordered).metric_ is None
+
+
+def test_the_command_keeps_an_order_and_hints_at_one(graded, tmp_path):
+    X, grades = graded
+    frame = pd.DataFrame(X[:, :3], columns=list("abc"))
+    frame.assign(grade=grades).to_parquet(tmp_path / "words.parquet")
+    frame.assign(grade=grades.codes).to_csv(tmp_path / "numbers.csv", index=False)
+    asked = ["--target", "grade", "--library", "naive_bayes", "--cv", "2", "--jobs", "1", "--out", str(tmp_path / "m")]
+    done = CliRunner().invoke(main, ["fit", str(tmp_path / "words.parquet"), *asked])
+    assert done.exit_code == 0, done.output
+    assert "poor < fair < good < superb" in " ".join(done.output.split())
+    assert "--metric ordinal" not in done.output
+    scored = CliRunner().invoke(main, ["evaluate", str(tmp_path / "m"), str(tmp_path / "words.parquet")])
+    assert f"{-load(tmp_path / 'm').score(frame, grades):.4f}" in scored.output
+    hinted = CliRunner().invoke(main, ["fit", str(tmp_path / "numbers.csv"), *asked])
+    assert "`--metric ordinal` respects their order" in hinted.output
+
+
 def test_a_label_that_the_model_never_saw_is_a_wrong_answer(diabetes):
     X, y = diabetes
     labels = np.where(y > 150, "b", "a")

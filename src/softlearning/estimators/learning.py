@@ -193,7 +193,7 @@ class Learning(CallbackSupportMixin, BaseEstimator):
     def _continued(self, model: Learning, library: Library, known: CrossFit, X, y):
         """Let another model learn with what this one has; the table is needed only to fit something."""
         model._check_parameters()
-        for name in ("n_features_in_", "feature_names_in_", "classes_", "quantile_fits_"):
+        for name in ("n_features_in_", "feature_names_in_", "classes_", "class_order_", "quantile_fits_"):
             if hasattr(self, name):
                 setattr(model, name, getattr(self, name))
         training, ensemble = self._same_training(X, y), self.record_.ensemble
@@ -233,7 +233,12 @@ class Learning(CallbackSupportMixin, BaseEstimator):
 
     def _aim(self) -> Aim | None:
         """What the model is to be good at, if the user says."""
-        return None if self.metric is None else aim_of(self.metric, self._task)
+        return None if self.metric_ is None else aim_of(self.metric_, self._task, getattr(self, "class_order_", None))
+
+    @property
+    def metric_(self):
+        """The metric that is aimed at, if any."""
+        return self.metric
 
     def _threshold(self):
         return None

@@ -18,10 +18,12 @@ from softlearning.evaluation.scoring import (
     COUNTS,
     RANKED,
     RANKS,
+    RankedScorer,
     Records,
     jackknife_error,
     measure,
     metric_name,
+    ordered_places,
     recorded,
     scorers,
 )
@@ -54,7 +56,8 @@ OF_LABELS = ("f1", "balanced_accuracy", "matthews", "jaccard")  # precision or r
 class Aim:
     """A metric as users give it, its name, its scorer, and the losses that serve it.
 
-    own : whether the first loss is the metric's own, so that its optimum is the optimum of the metric.
+    own : whether the first loss is the metric's own, so that its optimum is the optimum of the metric. order : of
+    ordered classes the labels, lowest first; None is the order of the alphabet.
     """
 
     metric: Any
@@ -62,6 +65,7 @@ class Aim:
     scorer: Any
     losses: tuple[str, ...]
     own: bool
+    order: tuple[Any, ...] | None = None
 
     @property
     def level(self) -> float | None:
@@ -80,15 +84,16 @@ class Aim:
         return self.name.startswith(OF_LABELS)
 
 
-def aim_of(metric: Any, task: str) -> Aim:
+def aim_of(metric: Any, task: str, order: tuple[Any, ...] | None = None) -> Aim:
     """The aim that a user means: a scorer name of scikit-learn, a common short name, "pinball:0.9", or a scorer."""
     name, classes = metric_name(metric), task == "classification"
+    if name == RANKED:
+        return Aim(metric, name, RankedScorer(order), (OWN[name],), own=True, order=order)
     scorer = scorers({name: metric}, classes)[name]
     if name in OWN or name.startswith("pinball:"):
         return Aim(metric, name, scorer, (OWN.get(name, name),), own=True)
-    return Aim(
-        metric, name, scorer, NEAREST.get(name, ("log", "squared") if classes else ("squared", "absolute")), False
-    )
+    nearest = NEAREST.get(name, ("log", "squared") if classes else ("squared", "absolute"))
+    return Aim(metric, name, scorer, nearest, own=False)
 
 
 def check_aim(aim: Aim, training: Training, splits: Iterable[Any]) -> None:
@@ -207,17 +212,19 @@ class GreedyFor:
 class OfOrderedClasses:
     """A rule for weights of ordered classes: least squares of cumulative probabilities, the ranked probability score.
 
-    rule : "guarded" or "simplex", as for every squared loss.
+    rule : "guarded" or "simplex", as for every squared loss. places : of the classes, lowest first; None as they are.
     """
 
     rule: str
+    places: tuple[int, ...] | None = None
 
     def __post_init__(self):
         object.__setattr__(self, "__name__", f"{self.rule} by ranked probability score")
 
     def __call__(self, P: np.ndarray, Y: np.ndarray, sample_weight: np.ndarray | None) -> np.ndarray:
-        below = np.cumsum(P, axis=2)[:, :, :-1]
-        target = np.cumsum(Y, axis=1)[:, :-1]
+        places = list(range(Y.shape[1]) if self.places is None else self.places)
+        below = np.cumsum(P[:, :, places], axis=2)[:, :, :-1]
+        target = np.cumsum(Y[:, places], axis=1)[:, :-1]
         return solve_weights(below, target, rule=self.rule, loss="squared", sample_weight=sample_weight).weights
 
 
@@ -239,8 +246,10 @@ class Choice:
     def words(self, aim: Aim, told: bool, labels: np.ndarray | None = None) -> str:
         """Where the weights come from, as a sentence; `told` where the user chose the loss."""
         name = aim.shown(labels)
-        if not told and aim.name == RANKED:
-            return f"the weights minimise the squared error of cumulative probabilities, which is {aim.name} itself"
+        if not told and aim.name == RANKED and labels is not None:
+            order = " < ".join(map(str, labels[ordered_places(aim.order, labels)]))
+            what = f"the squared error of cumulative probabilities, which is {aim.name} itself"
+            return f"the classes have an order, {order}: the weights minimise {what}"
         if not told and aim.own:
             return f"the weights minimise the {self.loss} loss, which is {aim.name} itself"
         if told:
@@ -259,7 +268,9 @@ def serve(aim: Aim, record: Record, rule: Any, threshold: Any) -> Choice:
     record : of the fit, its rule and loss yet to be chosen. Greedy selection is tried beside the default rule alone.
     """
     if aim.name == RANKED and rule in ("guarded", "simplex"):
-        return Choice(OfOrderedClasses(rule), aim.losses[0], ())
+        labels = record.training.labels
+        places = None if aim.order is None or labels is None else tuple(ordered_places(aim.order, labels).tolist())
+        return Choice(OfOrderedClasses(rule, places), aim.losses[0], ())
     if aim.own:
         return Choice(rule, aim.losses[0], ())
     tried: list[tuple[Any, str]] = [(rule, loss) for loss in aim.losses]
@@ -296,13 +307,14 @@ def _held_out(aim: Aim, record: Record, tried: dict[str, tuple[Any, str]], thres
 # -- decisions --------------------------------------------------------------------------------------------------------
 
 
-def threshold_for(threshold: Any, aim: Aim | None, classes: int) -> Any:
+def threshold_for(threshold: Any, aim: Aim | None, labels: np.ndarray) -> Any:
     """What `threshold` means with this aim: a metric of labels is served by its own held-out optimum unless told.
 
     Of ordered classes the label is the one of least expected distance, the median.
     """
     if threshold is None and aim is not None and aim.name == RANKED:
-        return np.abs(np.subtract.outer(np.arange(classes), np.arange(classes))).astype(float)
+        rank = np.argsort(ordered_places(aim.order, labels))
+        return np.abs(np.subtract.outer(rank, rank)).astype(float)
     return "auto" if threshold is None and aim is not None and aim.of_labels else threshold
 
 
@@ -323,14 +335,14 @@ def optimum(aim: Aim | None, labels: np.ndarray, weight: np.ndarray | None) -> O
 def decision_for(P: np.ndarray, target: np.ndarray, labels: np.ndarray, weight: np.ndarray | None, threshold: Any,
                  aim: Aim | None) -> Decision | None:  # fmt: skip
     """How probabilities (n, C) become labels, learnt from these rows; None for the most probable class."""
-    wanted, best = threshold_for(threshold, aim, len(labels)), optimum(aim, labels, weight)
+    wanted, best = threshold_for(threshold, aim, labels), optimum(aim, labels, weight)
     return decision_rule(wanted, P, target.argmax(axis=1), len(labels), best)
 
 
 def decide_held_out(record: Record, P: np.ndarray, held: Any, threshold: Any, aim: Aim | None) -> np.ndarray | None:
     """(n,) places of the labels, each decided by a rule learnt without the row's fold; None for the most probable."""
     labels = record.training.labels
-    if labels is None or threshold_for(threshold, aim, len(labels)) is None:
+    if labels is None or threshold_for(threshold, aim, labels) is None:
         return None
     chosen = P.argmax(axis=1)
     for v in np.unique(held.fold):
