@@ -129,11 +129,6 @@ def ranking(p: np.ndarray, true: np.ndarray, weight: np.ndarray | None) -> tuple
     return float(area), float(np.sum(np.diff(np.append(0, tp)) / tp[-1] * tp / (tp + fp)))
 
 
-def mean_cost(costs: np.ndarray, true: np.ndarray, places: np.ndarray, weight: np.ndarray | None) -> float:
-    """Cost per row of the labels answered."""
-    return float(np.average(costs[true, places], weights=weight))
-
-
 # -- other class shares -----------------------------------------------------------------------------------------------
 
 
