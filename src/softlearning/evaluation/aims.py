@@ -289,13 +289,10 @@ def rule_words(rule: Any, loss: str) -> str:
     return name if isinstance(rule, GreedyFor) else f"{name} by {loss} loss"
 
 
-def with_loss(record: Record, loss: str) -> Record:
-    return replace(record, solution=replace(record.solution, loss=loss))
-
-
 def _held_out(aim: Aim, record: Record, tried: dict[str, tuple[Any, str]], threshold: Any) -> Records:
     """The held-out rows as each rule and loss would blend and label them."""
-    helds = {name: replace(with_loss(record, loss), rule=rule).held_out for name, (rule, loss) in tried.items()}
+    solved = {loss: replace(record.solution, loss=loss) for _, loss in tried.values()}
+    helds = {name: replace(record, solution=solved[loss], rule=rule).held_out for name, (rule, loss) in tried.items()}
     chosen = {name: decide_held_out(record, held.blend, held, threshold, aim) for name, held in helds.items()}
     held = next(iter(helds.values()))
     return records_of(
