@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose
 from sklearn.datasets import load_diabetes, load_digits
 
 from softlearning.estimators import SoftClassifier, SoftRegressor
-from softlearning.uncertainty.diversity import ambiguity_decomposition
+from tests.claims.theory import ambiguity_decomposition
 
 VERDICT = "holds"
 CONDITION = "weights that sum to one"

@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose
 from sklearn.datasets import load_digits
 
 from softlearning.estimators import SoftClassifier
-from softlearning.uncertainty.diversity import diversity_bound, pairwise_distance
+from tests.claims.theory import diversity_bound, pairwise_distance
 
 VERDICT = "fails as stated"
 CONDITION = "true for one-hot predictions; for probabilities only with the squared leads in place of the rates"

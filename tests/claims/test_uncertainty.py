@@ -18,9 +18,9 @@ from sklearn.datasets import (
 )
 
 from softlearning.estimators import SoftClassifier
-from softlearning.uncertainty.disagreement import blend, compare_measures, disagreement
-from softlearning.uncertainty.diversity import ambiguity_decomposition
+from softlearning.uncertainty.disagreement import blend, disagreement
 from tests.claims.places import RESULTS
+from tests.claims.theory import ambiguity_decomposition, compare_measures
 
 VERDICT = "fails as stated"
 CONDITION = "true when the specialists' errors are not shared: where all are wrong together, V is small"

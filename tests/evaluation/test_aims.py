@@ -1,5 +1,7 @@
 """A metric that is aimed at: weights that serve it, scores and verdicts that speak of it, on any labels and weights."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -10,7 +12,7 @@ from sklearn.metrics import accuracy_score, f1_score, make_scorer, mean_absolute
 from softlearning import SoftClassifier, SoftRegressor, evaluate, load
 from softlearning.cli import main
 from softlearning.evaluation import scoring
-from softlearning.evaluation.aims import GreedyFor, aim_of, records_of, score
+from softlearning.evaluation.aims import GreedyFor, aim_of, records_of, score, standing, verdict
 from softlearning.method import decisions
 
 SMALL = ["logistic", "naive_bayes", "decision_tree"]
@@ -123,6 +125,57 @@ def test_a_metric_that_cannot_be_is_refused_before_any_fit(metric, words):
         SoftClassifier(["dummy"], metric=metric).fit(X, y)
 
 
+def test_a_metric_of_one_class_says_of_which(by_f1):
+    assert "no loss of its own for f1 of 'sick'" in by_f1.aim_
+    assert "f1 of 'sick'" in by_f1.verdict_
+    assert aim_of("f1_macro", "classification").shown(by_f1.classes_) == "f1_macro"
+    assert aim_of("f1", "classification").shown(None) == "f1"
+
+
+@pytest.mark.parametrize(
+    ("metric", "instead"), [("f1", "f1_macro"), ("jaccard", "jaccard_macro"), ("auc", "roc_auc_ovr")]
+)
+def test_a_metric_of_two_classes_names_the_one_of_more(metric, instead):
+    X, y = np.random.default_rng(0).normal(size=(30, 2)), np.arange(30) % 3
+    with pytest.raises(ValueError, match=f"of two classes, not 3; give '{instead}'"):
+        SoftClassifier(["dummy"], metric=metric).fit(X, y)
+    SoftClassifier(["dummy"], metric=instead, cv=2).fit(X, y)
+
+
+def test_a_ranking_that_no_fold_can_measure_is_refused_in_words():
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    one = np.where(np.arange(40) == 7, "sick", "well")
+    with pytest.raises(ValueError, match="every class both in and outside of some fold; 'sick' has 1 of 40 rows"):
+        SoftClassifier(["naive_bayes"], metric="auc").fit(X, one)
+    apart = np.where(np.arange(40) < 20, "sick", "well")
+    with pytest.raises(ValueError, match="'sick' has 20 of 40 rows"):
+        SoftClassifier(["naive_bayes"], metric="auc", cv=2).fit(X, apart, groups=np.arange(40) // 20)
+    with pytest.raises(ValueError, match="both in and outside"):
+        SoftClassifier(["naive_bayes"], cv=2).fit(X, one).recombine(metric="auc")
+
+
+def test_a_ranking_is_measured_in_the_folds_that_have_every_class():
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    y = np.isin(np.arange(60), [5, 9]).astype(int)
+    model = SoftClassifier(["naive_bayes", "logistic"], metric="auc", cv=3).fit(X, y)
+    held, areas = model.record_.held_out, []
+    for fold in np.unique(held.fold):
+        rows = held.fold == fold
+        if y[rows].any():
+            areas.append(roc_auc_score(y[rows], held.blend[rows, 1]))
+    assert len(areas) == 2
+    assert model.cv_score_["score"] == pytest.approx(np.mean(areas))
+    assert np.isfinite(model.cv_score_["std_error"])
+
+
+def test_without_a_standard_error_no_verdict_is_given(by_f1):
+    found = standing(by_f1.record_, aim_of("f1", "classification"))
+    unknown = replace(found, differences=found.differences.assign(std_error=np.nan, verdict="no clear difference"))
+    said = verdict(unknown, by_f1.record_, aim_of("f1", "classification"))
+    assert "too few rows to tell them apart" in said
+    assert "level" not in said
+
+
 def test_evaluate_begins_with_the_aim(rare):
     found = evaluate(SoftClassifier(["logistic", "dummy"], metric="balanced_accuracy", cv=2), *rare, cv=2)
     assert found.scores["metric"].iloc[0] == "balanced_accuracy"
@@ -176,6 +229,62 @@ def test_ordered_classes_are_aimed_at_by_their_cumulative_probabilities(diabetes
     np.testing.assert_array_equal(ordinal.predict(X), 1 + (np.cumsum(P, axis=1) < 0.5).sum(axis=1))
     ordinal.save(tmp_path / "m")
     np.testing.assert_array_equal(load(tmp_path / "m").predict(X), ordinal.predict(X))
+
+
+WORDS = ["poor", "fair", "good", "superb"]  # not in the order of the alphabet
+
+
+@pytest.fixture(scope="module")
+def graded(diabetes):
+    X, y = diabetes
+    codes = np.digitize(y, np.quantile(y, [0.25, 0.5, 0.75]))
+    return X, pd.Categorical.from_codes(codes, categories=WORDS, ordered=True)
+
+
+def test_an_ordered_categorical_is_an_ordinal_target(graded, tmp_path):
+    X, grades = graded
+    model = SoftClassifier(SMALL, cv=3).fit(X, grades)
+    assert "the classes have an order, poor < fair < good < superb" in model.aim_
+    assert model.classes_.tolist() == sorted(WORDS)  # as scikit-learn's metrics need them
+    told = SoftClassifier(SMALL, cv=3, metric="ordinal").fit(X, grades.codes)
+    np.testing.assert_allclose(model.weights_, told.weights_)
+    order = [model.classes_.tolist().index(word) for word in WORDS]
+    np.testing.assert_allclose(model.predict_proba(X)[:, order], told.predict_proba(X))
+    np.testing.assert_array_equal(model.predict(X), np.array(WORDS)[told.predict(X)])
+    assert model.cv_score_["score"] == pytest.approx(told.cv_score_["score"])
+    assert model.score(X, grades) == pytest.approx(told.score(X, grades.codes))
+    model.save(tmp_path / "m")
+    again = load(tmp_path / "m")
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))
+    assert again.score(X, grades) == pytest.approx(model.score(X, grades))
+    fewer = model.recombine(rule="simplex")
+    assert "poor < fair" in fewer.aim_
+
+
+def test_an_order_of_the_classes_is_overruled_by_a_metric_and_idle_for_two(graded):
+    X, grades = graded
+    assert SoftClassifier(["naive_bayes"], cv=2, metric="accuracy").fit(X, grades).metric_ == "accuracy"
+    two = pd.Series(grades.codes > 1).map({False: "low", True: "high"})
+    ordered = two.astype(pd.CategoricalDtype(["low", "high"], ordered=True))
+    assert SoftClassifier(["naive_bayes"], cv=2).fit(X, ordered).metric_ is None
+    unordered = pd.Series(grades).astype(pd.CategoricalDtype(WORDS))
+    assert SoftClassifier(["naive_bayes"], cv=2).fit(X, unordered).metric_ is None
+
+
+def test_the_command_keeps_an_order_and_hints_at_one(graded, tmp_path):
+    X, grades = graded
+    frame = pd.DataFrame(X[:, :3], columns=list("abc"))
+    frame.assign(grade=grades).to_parquet(tmp_path / "words.parquet")
+    frame.assign(grade=grades.codes).to_csv(tmp_path / "numbers.csv", index=False)
+    asked = ["--target", "grade", "--library", "naive_bayes", "--cv", "2", "--jobs", "1", "--out", str(tmp_path / "m")]
+    done = CliRunner().invoke(main, ["fit", str(tmp_path / "words.parquet"), *asked])
+    assert done.exit_code == 0, done.output
+    assert "poor < fair < good < superb" in " ".join(done.output.split())
+    assert "--metric ordinal" not in done.output
+    scored = CliRunner().invoke(main, ["evaluate", str(tmp_path / "m"), str(tmp_path / "words.parquet")])
+    assert f"{-load(tmp_path / 'm').score(frame, grades):.4f}" in scored.output
+    hinted = CliRunner().invoke(main, ["fit", str(tmp_path / "numbers.csv"), *asked])
+    assert "`--metric ordinal` respects their order" in hinted.output
 
 
 def test_a_label_that_the_model_never_saw_is_a_wrong_answer(diabetes):

@@ -5,11 +5,13 @@ from itertools import permutations
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
+from sklearn.datasets import load_diabetes
 from sklearn.inspection import PartialDependenceDisplay, permutation_importance
 
 from softlearning import SoftClassifier, SoftRegressor
 from softlearning.evaluation import explanation
-from softlearning.evaluation.explanation import error_slices, holm, shapley
+from softlearning.evaluation.explanation import error_slices, holm, interactions, shapley
 
 
 @pytest.fixture(scope="module")
@@ -34,18 +36,13 @@ def regressor(mixed):
 
 def brute_force(f, x, background):
     """The mean over all orders of what a column changes, averaged over background rows."""
-    d, total = len(x), np.zeros(len(x))
+    d, rows = len(x), []
     orders = list(permutations(range(d)))
     for z in background:
         for order in orders:
-            row = z.copy()
-            before = f(row[None])[0]
-            for j in order:
-                row[j] = x[j]
-                after = f(row[None])[0]
-                total[j] += after - before
-                before = after
-    return total / len(orders) / len(background)
+            rows += [np.where(np.isin(np.arange(d), order[:step]), x, z) for step in range(d + 1)]
+    changes = np.diff(f(np.array(rows)).reshape(len(background), len(orders), d + 1), axis=2).mean(axis=0)
+    return np.mean([row[np.argsort(order)] for row, order in zip(changes, orders)], axis=0)
 
 
 MODELS = {
@@ -70,10 +67,99 @@ def test_sampled_and_exact_values_agree_with_brute_force(name, monkeypatch):
     assert (np.argsort(np.abs(sampled.values), axis=1)[:, -1] == np.argsort(np.abs(truth), axis=1)[:, -1]).all()
 
 
+FITTED = {
+    "boosting": SoftRegressor(["lightgbm"], cv=2),
+    "neighbours": SoftRegressor(["knn_5", "ridge"], cv=2),
+    "kernels": SoftRegressor(["svr_rbf", "decision_tree"], cv=2),
+    "classes": SoftClassifier(["logistic", "decision_tree"], cv=2),
+    "forest": SoftClassifier(["extra_trees", "naive_bayes"], cv=2),
+}
+
+
+@pytest.mark.parametrize("name", FITTED)
+def test_columns_of_fitted_blends_rank_as_by_brute_force_over_all_sets(name, monkeypatch):
+    rng = np.random.default_rng(7)
+    X = rng.normal(size=(120, 4))
+    y = 3 * X[:, 0] - 2 * X[:, 1] * (X[:, 2] > 0) + 0.1 * rng.normal(size=120)
+    model = FITTED[name].fit(X, y > 0 if isinstance(FITTED[name], SoftClassifier) else y)
+    f = (lambda rows: model.predict_proba(rows)[:, 1]) if hasattr(model, "classes_") else model.predict
+    truth = np.array([brute_force(f, x, X[2:6]) for x in X[:2]])
+    exact = model.explain(X[:2], X[2:6])
+    np.testing.assert_allclose(exact.to_numpy()[:, 1:], truth, atol=1e-9)
+    np.testing.assert_allclose(exact.sum(axis=1), f(X[:2]), atol=1e-9)
+    monkeypatch.setattr(explanation, "FEW", 0)
+    sampled = model.explain(X[:2], X[2:6], walks=200)
+    np.testing.assert_allclose(sampled.sum(axis=1), f(X[:2]), atol=1e-9)
+    order = np.argsort(np.abs(truth), axis=1)
+    np.testing.assert_array_equal(np.argsort(np.abs(sampled.to_numpy()[:, 1:]), axis=1), order)
+
+
+def test_the_error_that_is_stated_is_the_error_that_is_made(monkeypatch):
+    rng = np.random.default_rng(3)
+    X, background = rng.normal(size=(4, 6)), rng.normal(size=(8, 6))
+    f = lambda rows: np.prod(rows[:, :3], axis=1) + rows[:, 3] * rows[:, 4] + 5 * rows[:, 5]
+    runs = [shapley(f, X, background, seed=s) for s in range(100)]
+    monkeypatch.setattr(explanation, "FEW", 6)
+    truth = shapley(f, X, background).values
+    made = np.sqrt(np.mean([(run.values - truth) ** 2 for run in runs], axis=0))
+    stated = np.sqrt(np.mean([run.error**2 for run in runs], axis=0))
+    np.testing.assert_allclose(stated[:, :3], made[:, :3], rtol=0.2)
+    assert (stated[:, 3:] < 1e-12).all()  # of two columns together, a walk and its reverse tell all
+
+
+def test_trees_explain_themselves_in_another_game():
+    X, y = load_diabetes(return_X_y=True)
+    model = SoftRegressor(["lightgbm"], cv=2).fit(X[:300], y[:300])
+    theirs = model.specialists_["lightgbm"].model_.booster_.predict(X[300:310], pred_contrib=True)
+    ours, error = model.explain(X[300:310], X[:300], rows=300, return_error=True)
+    np.testing.assert_allclose(theirs.sum(axis=1), model.predict(X[300:310]))
+    np.testing.assert_allclose(ours.sum(axis=1), model.predict(X[300:310]), atol=1e-9)
+    difference = ours.to_numpy()[:, 1:] - theirs[:, :-1]
+    assert stats.spearmanr(np.abs(ours.to_numpy()[:, 1:]).mean(axis=0), np.abs(theirs[:, :-1]).mean(axis=0))[0] > 0.9
+    assert np.sqrt(np.mean(difference**2)) > 5 * np.sqrt(np.mean(error.to_numpy() ** 2))
+
+
+def test_columns_that_work_together_are_found_and_others_are_exactly_apart():
+    rng = np.random.default_rng(8)
+    X, background = rng.normal(size=(40, 5)), rng.normal(size=(40, 5))
+    f = lambda rows: 2 * rows[:, 0] + np.sign(rows[:, 1] * rows[:, 2]) + rows[:, 3] ** 2
+    found = interactions(f, X, background, columns=list(range(5)), strongest=4)
+    assert len(found) == 6
+    assert found.loc[0, ["column", "with"]].tolist() == [1, 2]
+    assert found["strength"][0] == pytest.approx(1, abs=4 * found["std_error"][0])
+    assert found["share"][0] == pytest.approx(1, abs=0.1)
+    assert found["strength"][1:].max() < 1e-12
+
+
+def test_the_error_of_an_interaction_covers_other_draws():
+    rng = np.random.default_rng(9)
+    f = lambda rows: rows[:, 0] * rows[:, 1]
+    hits = []
+    for _ in range(60):
+        X, background = rng.normal(size=(30, 2)), rng.normal(size=(30, 2))
+        line = interactions(f, X, background, columns=[0, 1], strongest=2).iloc[0]
+        hits.append(abs(line["strength"] - 1) <= 2 * line["std_error"])
+    assert np.mean(hits) >= 0.8
+
+
+def test_a_model_tells_which_columns_work_together(mixed):
+    frame, y = mixed
+    together = y + 5 * (frame["plan"] == "yearly") * (frame["income"] > 50)
+    model = SoftRegressor(["decision_tree"], cv=2).fit(frame[:200], together[:200])
+    found = model.interactions(frame[200:], strongest=3)
+    assert {found["column"][0], found["with"][0]} == {"plan", "income"}
+    assert found["strength"][0] > 3 * found["std_error"][0]
+    three = SoftClassifier(["logistic"], cv=2).fit(frame, np.digitize(y, np.quantile(y, [0.3, 0.7])))
+    with pytest.raises(ValueError, match="label="):
+        three.interactions(frame)
+    assert len(three.interactions(frame, label=2, rows=5, strongest=2)) == 1
+
+
 def test_what_is_additive_has_no_error():
     rng = np.random.default_rng(2)
     X, background = rng.normal(size=(3, 8)), rng.normal(size=(6, 8))
     found = shapley(MODELS["linear"], X, background)
+    assert found.error.max() < 1e-12
     np.testing.assert_allclose(found.values, (X - background.mean(axis=0)) * np.arange(1, 9), atol=1e-12)
 
 

@@ -7,10 +7,8 @@ from sklearn.metrics import roc_auc_score
 
 from softlearning.uncertainty.disagreement import (
     blend,
-    compare_measures,
     detector_auc,
     disagreement,
-    disagreement_pairwise,
     entropy,
     max_probability_uncertainty,
 )
@@ -27,16 +25,9 @@ def random_predictions(rng, n=40, K=5, C=3):
     return P, alpha
 
 
-@pytest.mark.parametrize("C", [1, 2, 7])
-def test_both_forms_of_the_definition_agree_for_both_tasks(rng, C):
-    P, alpha = random_predictions(rng, C=C)
-    assert_allclose(disagreement(P, alpha), disagreement_pairwise(P, alpha), rtol=1e-12, atol=1e-15)
-
-
 def test_disagreement_keeps_its_digits_when_predictions_share_a_large_offset(rng):
     P, alpha = random_predictions(rng, C=1)
     assert_allclose(disagreement(P + 1e7, alpha), disagreement(P, alpha), rtol=1e-6)
-    assert_allclose(disagreement_pairwise(P + 1e7, alpha), disagreement(P, alpha), rtol=1e-6)
 
 
 def test_specialists_that_agree_leave_no_uncertainty(rng):
@@ -68,17 +59,3 @@ def test_detector_auc_counts_ties_one_half_like_scikit_learn(rng):
 
 def test_detector_auc_is_unknown_when_nothing_is_wrong():
     assert np.isnan(detector_auc(np.arange(4.0), np.zeros(4, dtype=bool)))
-
-
-def test_the_measure_that_finds_the_errors_comes_first(rng):
-    # two specialists who each say 0.9: they agree when right, contradict each other when the blend is wrong
-    n = 300
-    truth = rng.integers(0, 2, n)
-    odd = rng.random(n) < 0.2
-    first, second = np.where(odd, 1 - truth, truth), truth
-    P = 0.1 + 0.8 * np.stack([np.eye(2)[first], np.eye(2)[second]], axis=1)
-    table = compare_measures(P, np.array([0.6, 0.4]), np.eye(2)[truth])
-    best = table[0]
-    assert best.auc == 1.0
-    assert best.mean_wrong > best.mean_right
-    assert {row.name for row in table} == {"disagreement", "entropy", "max_probability"}

@@ -187,3 +187,22 @@ def compound_poisson(rng, mean, power, dispersion=1.0):
     shape, scale = (2 - power) / (power - 1), dispersion * (power - 1) * mean ** (power - 1)
     number = rng.poisson(rate)
     return np.where(number > 0, rng.gamma(np.maximum(number, 1) * shape, scale), 0.0)
+
+
+OF_ERRORS = ("absolute", "pinball:0.1", "pinball:0.9", "huber")
+
+
+def problem_of_loss(seed, loss):
+    """A problem of the kinds that a loss meets: sizes 1 to 23, degenerate ones among them."""
+    K = 1 + seed % 23
+    if loss in OF_ERRORS:
+        return error_problem(seed, ERROR_KINDS[seed % len(ERROR_KINDS)], K)
+    return count_problem(seed, COUNT_KINDS[seed % len(COUNT_KINDS)], K)
+
+
+def tweedie_problem(seed, spread):
+    rng = np.random.default_rng(seed)
+    n, K = int(rng.integers(100, 600)), int(rng.integers(2, 9))
+    mean = np.exp(1 + 0.7 * rng.normal(size=n))
+    P = mean[:, None] * np.exp(spread * rng.normal(size=(n, K)))
+    return P[:, :, None], compound_poisson(rng, mean, 1.5)[:, None]

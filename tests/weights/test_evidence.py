@@ -1,15 +1,7 @@
 import numpy as np
-import pytest
 from numpy.testing import assert_allclose
 
-from softlearning.weights.evidence import mean_and_error, parts_of
-from softlearning.weights.losses import checked
-
-
-def rows(n, **given):
-    rng = np.random.default_rng(0)
-    y = rng.normal(size=(n, 1))
-    return checked(y[:, None] + rng.normal(size=(n, 3, 1)), y, "squared", **given)[0]
+from softlearning.weights.evidence import mean_and_error
 
 
 def test_the_error_of_a_plain_mean_is_the_textbook_one():
@@ -46,33 +38,3 @@ def test_clustered_errors_cover_the_mean_of_new_groups():
 
 def test_one_row_has_no_error_to_show():
     assert mean_and_error(np.array([3.0])) == (3.0, 0.0)
-
-
-@pytest.mark.parametrize(
-    ("given", "parts"),
-    [
-        ({"folds": np.arange(12) % 3}, 3),
-        ({"folds": np.zeros(12)}, 5),
-        ({}, 5),
-        ({"groups": np.arange(12) // 4}, 3),
-        ({"folds": np.zeros(12), "groups": np.zeros(12)}, 5),
-        ({"sample_weight": np.eye(1, 12)[0]}, 1),
-    ],
-)
-def test_rows_are_parted_by_folds_then_groups_then_as_they_come(given, parts):
-    found = parts_of(rows(12, **given))
-    assert len(found) == parts
-    assert sorted(np.concatenate(found)) == list(range(12))
-
-
-def test_groups_stay_together_where_folds_are_missing():
-    groups = np.arange(40) // 4
-    for part in parts_of(rows(40, groups=groups)):
-        assert np.isin(groups, groups[part]).sum() == len(part)
-
-
-def test_no_part_has_all_the_weight():
-    weight = np.zeros(20)
-    weight[[0, 5, 10]] = 1.0  # all of them in the first of five splits by position
-    found = rows(20, sample_weight=weight)
-    assert all(found.without(part).share.sum() == pytest.approx(1.0) for part in parts_of(found))

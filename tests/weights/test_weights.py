@@ -9,7 +9,6 @@ from softlearning.weights import (
     RULES,
     errors,
     gram,
-    held_out_risk,
     optimality_gap,
     row_losses,
     solve_weights,
@@ -132,39 +131,6 @@ def test_perfect_specialists_share_the_weight_and_leave_nothing_to_gain():
     solution = solve_weights(*column(0, 2, 0, -2))
     assert solution.weights.tolist() == [0.5, 0, 0.5, 0]
     assert solution.objective == solution.gap == 0
-
-
-# ---------------------------------------------------------------------------------------- held-out risk and the guard
-
-
-@pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("rule", ["simplex", "greedy", "guarded"])
-def test_held_out_risk_uses_weights_that_never_saw_the_row(rule, loss, classes):
-    P, Y = classes
-    folds = np.arange(90) % 3
-    risk = held_out_risk(P, Y, folds, rule=rule, loss=loss)
-    for fold in range(3):
-        train, test = folds != fold, folds == fold
-        weights = solve_weights(P[train], Y[train], rule=rule, loss=loss, folds=folds[train]).weights
-        assert_allclose(risk[test], row_losses(P[test], Y[test], weights, loss), rtol=1e-7)
-
-
-def test_with_one_fold_the_rows_are_split(classes):
-    risk = held_out_risk(*classes, np.zeros(90))
-    assert_array_equal(risk, held_out_risk(*classes, np.arange(90) % 5))
-
-
-@pytest.mark.parametrize("rule", ["guarded", "simplex"])
-def test_two_folds_are_enough(rule, classes):
-    risk = held_out_risk(*classes, np.arange(90) % 2, rule=rule, loss="log")
-    assert np.isfinite(risk).all()
-
-
-def test_a_single_row_of_weight_is_judged_by_equal_weights(classes):
-    P, Y = classes
-    weight = np.eye(1, 90)[0]
-    risk = held_out_risk(P, Y, np.arange(90) % 3, sample_weight=weight)
-    assert_allclose(risk, row_losses(P, Y, np.full(6, 1 / 6)))
 
 
 # ------------------------------------------------------------------------------------------------- helpers and input

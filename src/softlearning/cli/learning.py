@@ -58,7 +58,7 @@ class FitCommand(click.Command):
               help="Rows to score at the end; the page then tells which columns matter.")  # fmt: skip
 @click.option("--library", default="default", metavar="NAME", show_default=True,
               help="default, best, fast, paper, or names of specialists with commas.")  # fmt: skip
-@click.option("--metric", metavar="NAME", help="What to be good at: roc_auc, f1, mae, pinball:0.9, ..")
+@click.option("--metric", metavar="NAME", help="What to be good at: roc_auc, f1, ordinal, mae, pinball:0.9, ..")
 @click.option("--threshold", metavar="auto|NUMBER", help="How probabilities of two classes become labels.")
 @click.option("--time-limit", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS",
               help="For the whole fit.")  # fmt: skip
@@ -110,6 +110,8 @@ def fit(context, table, target, out, page, test, library, metric, threshold, tim
         for column in given:
             column_of(X, column, "--type")
         task, reason = _task(y, task)
+        if metric is None and task == "classification" and y.dtype.kind in "iuf" and y.nunique() > 2:
+            reason += "\nIf its values are grades, `--metric ordinal` respects their order"
         if threshold is not None and task == "classification":
             settings["threshold"] = threshold if threshold == "auto" else float(threshold)
         _print_understood(X, given, f"Target `{target}`: {task}{reason}")

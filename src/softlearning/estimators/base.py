@@ -15,7 +15,7 @@ from softlearning.data.inputs import frame_or_array
 from softlearning.data.schema import describe
 from softlearning.estimators.learning import Learning
 from softlearning.evaluation.aims import aim_of, as_stored, standing
-from softlearning.evaluation.explanation import error_slices, shapley
+from softlearning.evaluation.explanation import error_slices, interactions, shapley
 from softlearning.execution import cores
 from softlearning.execution.threads import one_thread
 from softlearning.library import as_rows, every_row
@@ -182,26 +182,46 @@ class SoftLearning(Learning):
             probable one of each row.
         rows : how many background rows are used, drawn at random.
         walks : how often each of them is walked from; more cost more and have a smaller error.
-        return_error : also return a frame of the standard errors of the sampling.
+        return_error : also return a frame of the standard errors of sampling orders of the columns; the background rows
+            are taken as they are.
 
         Returns
         -------
         A frame with "(base value)" and one column for each input column, by its own name. Columns that the model does
         not read, such as identifiers, contribute 0 and are left out.
         """
-        check_is_fitted(self)
-        table, names = self._explained(X)
-        known = table if background is None else self._explained(background)[0]
-        drawn = np.sort(np.random.default_rng(0).permutation(known.shape[0])[:rows])
-        known = known.iloc[drawn] if hasattr(known, "iloc") else known[drawn]
-        read = [s.name for s in self.record_.training.schema.kept]
-        places = [j for j, name in enumerate(names) if not read or name in read]
+        table, names, places = self._explained(X)
+        known = _drawn(table if background is None else self._explained(background)[0], rows)
         parts = [
             (index, shapley(f, _rows_of(table, index), known, columns=places, walks=walks))
             for index, f in self._outputs_to_explain(table, label)
         ]
         frames = [_joined(parts, places, names, getattr(X, "index", None), field) for field in ("values", "error")]
         return tuple(frames) if return_error else frames[0]
+
+    def interactions(self, X, background=None, *, label=None, rows=32, strongest=5) -> pd.DataFrame:
+        """Which columns work together: for pairs of the strongest columns, how far their effect is more than the sum.
+
+        Parameters
+        ----------
+        X, background : rows that the model has not seen, and rows to compare with; X itself unless given.
+        label : the class whose probability is looked at; the second of two unless told.
+        rows : how many rows of each are used, drawn at random.
+        strongest : how many columns, and so pairs of them.
+
+        Returns
+        -------
+        A frame with column, with, strength (a standard deviation over rows, in units of the prediction; zero where the
+        blend is additive in the two), std_error (of drawing these rows) and share (of what the two do together).
+        """
+        table, names, places = self._explained(X)
+        known = _drawn(table if background is None else self._explained(background)[0], rows)
+        if label is None and self._task == "classification" and len(self.classes_) > 2:
+            raise ValueError(f"label= tells whose probability is meant: {', '.join(map(repr, self.classes_.tolist()))}")
+        table = _drawn(table, rows)
+        f = self._outputs_to_explain(table, label)[0][1]
+        found = interactions(f, table, known, columns=places, strongest=strongest)
+        return found.assign(**{role: [names[j] for j in found[role]] for role in ("column", "with")})
 
     def error_slices(self, X, y, *, depth=2, level=0.05) -> pd.DataFrame:
         """In which parts of a table the model is worse than elsewhere beyond noise: slice (in words), rows, loss,
@@ -210,8 +230,7 @@ class SoftLearning(Learning):
         The loss is 1 for a wrong label, or the absolute error of a number. X and y are rows that the model has not
         seen, or its training rows, which are then judged by out-of-fold predictions.
         """
-        check_is_fitted(self)
-        table, names = self._explained(X)
+        table, names, _ = self._explained(X)
         frame = table if hasattr(table, "iloc") else pd.DataFrame(table, columns=names)
         truth = self._encode_again(y)
         if table.shape[0] == self.record_.training.rows and np.array_equal(truth, self.record_.training.y):
@@ -225,14 +244,17 @@ class SoftLearning(Learning):
         return error_slices(frame[known].reset_index(drop=True), loss, depth=depth, level=level)
 
     def _explained(self, X):
-        """The rows as a frame or dense array whose columns can be exchanged, and the names of the columns."""
+        """Rows as a frame or dense array whose columns can be exchanged; their names; places of those that are read."""
+        check_is_fitted(self)
         data = X.toarray() if sparse.issparse(X) else frame_or_array(X)
+        schema = self.record_.training.schema
+        known, read = [c.name for c in schema.columns], {c.name for c in schema.kept}
         if isinstance(data, pd.DataFrame):
-            known = {c.name for c in self.record_.training.schema.columns}
             data = data[[c for c in data.columns if not known or str(c) in known]]
-            return data, [str(c) for c in data.columns]
-        names = [c.name for c in self.record_.training.schema.columns] or [f"x{j}" for j in range(data.shape[1])]
-        return data, names
+            names = [str(c) for c in data.columns]
+        else:
+            names = known or [f"x{j}" for j in range(data.shape[1])]
+        return data, names, [j for j, name in enumerate(names) if not read or name in read]
 
     def _outputs_to_explain(self, table, label):
         """(rows, function of rows -> one number per row), together all rows."""
@@ -346,6 +368,10 @@ class SoftLearning(Learning):
         library = self.record_.library + as_rows(specialists, named=every_row(self._task))
         known = self.record_.crossed.without([], stackers=bool(library.level(2)))
         return self._continued(clone(self).set_params(library=library), library, known, X, y)
+
+
+def _drawn(table, most: int):
+    return _rows_of(table, np.sort(np.random.default_rng(0).permutation(table.shape[0])[:most]))
 
 
 def _rows_of(table, index):

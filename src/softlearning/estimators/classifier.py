@@ -40,9 +40,10 @@ class SoftClassifier(ClassifierMixin, SoftLearning):
     metric : str, scorer or None, default=None
         What the model is to be good at, and what `leaderboard_`, `cv_score_`, `verdict_`, `score`, `evaluate` and the
         report speak of: a scorer name of scikit-learn ("roc_auc", "f1", "neg_log_loss", ..), a short name ("auc",
-        "mcc", ..), a scorer, or "ordinal" for classes that have an order (the ranked probability score). A metric with
-        a convex loss of its own is aimed at by that loss; for others the weights come from the nearest convex losses
-        or from greedy selection, whichever is better on held-out rows beyond noise; `aim_` says which.
+        "mcc", ..), a scorer, or "ordinal" for classes that have an order (the ranked probability score); of an ordered
+        categorical with more than two classes, None is "ordinal". A metric with a convex loss of its own is aimed at by
+        that loss; for others the weights come from the nearest convex losses or from greedy selection, whichever is
+        better on held-out rows beyond noise; `aim_` says which.
     threshold : None, "auto", float or array (C, C), default=None
         How probabilities become labels. None: the most probable class; with a metric of labels such as "f1", its
         held-out optimum. "auto": of two classes, the threshold that is best held out by the metric, or by balanced
@@ -107,6 +108,8 @@ class SoftClassifier(ClassifierMixin, SoftLearning):
     specialists_ : dict
         The fitted specialists that carry weight.
     classes_ : array (C,)
+    class_order_ : tuple or None
+        The labels from the lowest to the highest, where y was an ordered categorical of pandas.
 
     Examples
     --------
@@ -178,6 +181,19 @@ class SoftClassifier(ClassifierMixin, SoftLearning):
         """The metric of the model on these rows; accuracy where no metric was given."""
         aim = self._aim()
         return super().score(X, y, sample_weight) if aim is None else score_model(self, aim, X, y, sample_weight)
+
+    @property
+    def metric_(self):
+        """The metric that is aimed at, if any: "ordinal" where y was an ordered categorical, unless another is told."""
+        ordered = self.metric is None and getattr(self, "class_order_", None) is not None
+        return "ordinal" if ordered and len(getattr(self, "classes_", ())) > 2 else self.metric
+
+    def _validate_training(self, X, y, sample_weight, groups):
+        dtype = getattr(y, "dtype", None)
+        self.class_order_ = None
+        if isinstance(dtype, pd.CategoricalDtype) and dtype.ordered:
+            self.class_order_ = tuple(dtype.categories.tolist())
+        return super()._validate_training(X, y, sample_weight, groups)
 
     def _shifted(self, P: np.ndarray, prior) -> np.ndarray:
         training = self.record_.training

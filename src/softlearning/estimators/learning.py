@@ -99,9 +99,7 @@ class Learning(CallbackSupportMixin, BaseEstimator):
         root.call_on_fit_task_begin(estimator=self, X=X, y=y)
         self._check_parameters()
         training = self._validate_training(X, y, sample_weight, groups)
-        if (aim := self._aim()) is not None:
-            check_aim(aim, training.target, training.labels, training.weight)
-        library = self._library(aim)
+        library = self._library(self._aim())
         stratify = self._task == "classification"
         splits = make_folds(
             self.cv, training.y, stratify=stratify, groups=groups, seed=training.seed, X=training.X, live=training.live
@@ -115,6 +113,8 @@ class Learning(CallbackSupportMixin, BaseEstimator):
 
     def _learn(self, library: Library, training: Training, splits, resources, known=None, ensemble=None):
         """Phases 1 to 3 of Algorithm S8; `known` and `ensemble` are what an earlier fit on the same rows has."""
+        if (aim := self._aim()) is not None:
+            check_aim(aim, training, splits)
         calibrate, keep = self._calibrates(), self.refit is not True or self.time_limit is not None
         resources = replace(resources, refits=0 if self._averages(training.rows) else 1)
         with workplace(training, library, resources) as table:
@@ -142,7 +142,7 @@ class Learning(CallbackSupportMixin, BaseEstimator):
             unsolved = Solution(np.empty(0), np.nan, np.nan, False, "", loss)
             draft = Record(crossed.library, crossed, unsolved, None, training, rule)  # type: ignore[arg-type]
             choice = serve(aim, draft, rule, self._threshold()) if self.loss == "auto" else told
-            rule, loss, self.aim_ = choice.rule, choice.loss, choice.words(aim, told=self.loss != "auto")
+            rule, loss, self.aim_ = choice.rule, choice.loss, choice.words(aim, self.loss != "auto", training.labels)
         crossed = sharpen(crossed, training, rule, loss)
         rows = crossed.predicted
         weight = None if training.weight is None else training.weight[rows]
@@ -182,7 +182,7 @@ class Learning(CallbackSupportMixin, BaseEstimator):
         if aim is None:
             return
         found = standing(record, aim, self._threshold())
-        self.verdict_ = verdict(found, record)
+        self.verdict_ = verdict(found, record, aim)
         scores = found.scores.set_index("candidate").reindex(self.leaderboard_["specialist"])
         self.leaderboard_["cv_score"] = scores["score"].to_numpy()
         place = self.leaderboard_.columns.get_loc("cv_score") + 1
@@ -194,7 +194,7 @@ class Learning(CallbackSupportMixin, BaseEstimator):
     def _continued(self, model: Learning, library: Library, known: CrossFit, X, y):
         """Let another model learn with what this one has; the table is needed only to fit something."""
         model._check_parameters()
-        for name in ("n_features_in_", "feature_names_in_", "classes_", "quantile_fits_"):
+        for name in ("n_features_in_", "feature_names_in_", "classes_", "class_order_", "quantile_fits_"):
             if hasattr(self, name):
                 setattr(model, name, getattr(self, name))
         training, ensemble = self._same_training(X, y), self.record_.ensemble
@@ -234,7 +234,12 @@ class Learning(CallbackSupportMixin, BaseEstimator):
 
     def _aim(self) -> Aim | None:
         """What the model is to be good at, if the user says."""
-        return None if self.metric is None else aim_of(self.metric, self._task)
+        return None if self.metric_ is None else aim_of(self.metric_, self._task, getattr(self, "class_order_", None))
+
+    @property
+    def metric_(self):
+        """The metric that is aimed at, if any."""
+        return self.metric
 
     def _threshold(self):
         return None

@@ -110,7 +110,7 @@ def evaluate(
     >>> sorted(result.scores["candidate"])
     ['blend', 'discrete super learner', 'logistic', 'naive_bayes', 'uniform weights']
     """
-    y = np.asarray(y)
+    given, y = y, np.asarray(y)
     classifier = is_classifier(model)
     aimed = getattr(model, "metric", None)
     if metrics is None and aimed is not None:
@@ -119,7 +119,7 @@ def evaluate(
     codes = np.searchsorted(classes, y) if classes is not None else y
     weight = None if sample_weight is None else np.asarray(sample_weight, dtype=float)
     splits = make_folds(cv, codes, stratify=classifier, groups=groups, seed=random_state, X=X)
-    outer = [run_fold(model, X, y, split, classes, groups, weight) for split in splits]
+    outer = [run_fold(model, X, given, split, classes, groups, weight) for split in splits]
     records = gather(outer, y, classes, groups, weight)
     chosen = [measure(name, scorer, records) for name, scorer in scorers(metrics, classifier).items()]
     seconds = [o.seconds for o in outer]
@@ -129,7 +129,7 @@ def evaluate(
 def score_rows(
     y: np.ndarray,
     predictions: Mapping[str, np.ndarray],
-    metrics: Iterable[str],
+    metrics: Iterable[str] | Mapping[str, Any],
     *,
     classes: np.ndarray | None = None,
     groups: np.ndarray | None = None,
@@ -162,19 +162,19 @@ class OuterFold:
 
 
 def run_fold(
-    model: Any, X: Any, y: np.ndarray, split: Any, classes: np.ndarray | None, groups: Any, weight: np.ndarray | None
+    model: Any, X: Any, y: Any, split: Any, classes: np.ndarray | None, groups: Any, weight: np.ndarray | None
 ) -> OuterFold:
     """Fit on one outer training part, predict what was held out."""
     start = time.perf_counter()
     train, test = split
-    X_train, X_test = _safe_indexing(X, train), _safe_indexing(X, test)
+    X_train, y_train, X_test = _safe_indexing(X, train), _safe_indexing(y, train), _safe_indexing(X, test)
     soft = hasattr(model, "recombine")
     arguments = {} if weight is None else {"sample_weight": weight[train]}
     if soft and groups is not None:
         arguments["groups"] = np.asarray(groups)[train]
-    fitted = clone(model).fit(X_train, y[train], **arguments)
+    fitted = clone(model).fit(X_train, y_train, **arguments)
     if soft:
-        predictions = candidate_predictions(fitted, X_train, y[train], X_test)
+        predictions = candidate_predictions(fitted, X_train, y_train, X_test)
     else:
         predictions = {type(model).__name__: outputs(fitted, X_test)}
     if classes is not None:
@@ -184,7 +184,7 @@ def run_fold(
     return OuterFold(test, predictions, time.perf_counter() - start, labels)
 
 
-def candidate_predictions(fitted: Any, X: Any, y: np.ndarray, X_test: Any) -> dict[str, np.ndarray]:
+def candidate_predictions(fitted: Any, X: Any, y: Any, X_test: Any) -> dict[str, np.ndarray]:
     """The blend, the two plain rules and every specialist; only specialists without weight are still to be fitted."""
     everyone = fitted.recombine(rule="uniform", X=X, y=y)
     names = list(everyone.specialists_)

@@ -18,15 +18,18 @@ from softlearning.evaluation.scoring import (
     COUNTS,
     RANKED,
     RANKS,
+    RankedScorer,
     Records,
     jackknife_error,
     measure,
     metric_name,
+    ordered_places,
     recorded,
     scorers,
 )
 from softlearning.method.decisions import Decision, Optimum, best_of_counts, best_threshold, decision_rule, ranking
 from softlearning.method.record import Record
+from softlearning.method.training import Training
 from softlearning.weights import solve_weights
 
 OWN = {
@@ -45,6 +48,7 @@ NEAREST = {
 ROUNDS, IDLE = 30, 5  # of greedy selection by a metric: at most, and without gain
 SAMPLE = 20_000  # rows that it looks at
 OF_NUMBERS = ("r2", "neg_mean_", "neg_root_", "neg_median_", "neg_max_", "explained_", "d2_abs", "pinball:")
+OF_ONE_CLASS = ("f1", "precision", "recall", "jaccard")  # the second of two; scikit-learn has no such of more classes
 OF_LABELS = ("f1", "balanced_accuracy", "matthews", "jaccard")  # precision or recall alone would answer one class
 
 
@@ -52,7 +56,8 @@ OF_LABELS = ("f1", "balanced_accuracy", "matthews", "jaccard")  # precision or r
 class Aim:
     """A metric as users give it, its name, its scorer, and the losses that serve it.
 
-    own : whether the first loss is the metric's own, so that its optimum is the optimum of the metric.
+    own : whether the first loss is the metric's own, so that its optimum is the optimum of the metric. order : of
+    ordered classes the labels, lowest first; None is the order of the alphabet.
     """
 
     metric: Any
@@ -60,6 +65,7 @@ class Aim:
     scorer: Any
     losses: tuple[str, ...]
     own: bool
+    order: tuple[Any, ...] | None = None
 
     @property
     def level(self) -> float | None:
@@ -67,32 +73,53 @@ class Aim:
         name, _, number = self.losses[0].partition(":")
         return 0.5 if self.own and name == "absolute" else float(number) if self.own and name == "pinball" else None
 
+    def shown(self, labels: np.ndarray | None) -> str:
+        """The name; of two classes, with the one that it is about."""
+        about_one = labels is not None and len(labels) == 2 and self.name in (*OF_ONE_CLASS, "average_precision")
+        return f"{self.name} of {labels.tolist()[1]!r}" if about_one else self.name  # type: ignore[union-attr]
+
     @property
     def of_labels(self) -> bool:
         """Whether the metric reads labels, so that it gains by another decision than the most probable class."""
         return self.name.startswith(OF_LABELS)
 
 
-def aim_of(metric: Any, task: str) -> Aim:
+def aim_of(metric: Any, task: str, order: tuple[Any, ...] | None = None) -> Aim:
     """The aim that a user means: a scorer name of scikit-learn, a common short name, "pinball:0.9", or a scorer."""
     name, classes = metric_name(metric), task == "classification"
+    if name == RANKED:
+        return Aim(metric, name, RankedScorer(order), (OWN[name],), own=True, order=order)
     scorer = scorers({name: metric}, classes)[name]
     if name in OWN or name.startswith("pinball:"):
         return Aim(metric, name, scorer, (OWN.get(name, name),), own=True)
-    return Aim(
-        metric, name, scorer, NEAREST.get(name, ("log", "squared") if classes else ("squared", "absolute")), False
-    )
+    nearest = NEAREST.get(name, ("log", "squared") if classes else ("squared", "absolute"))
+    return Aim(metric, name, scorer, nearest, own=False)
 
 
-def check_aim(aim: Aim, target: np.ndarray, labels: np.ndarray | None, weight: np.ndarray | None) -> None:
-    """Refuse a metric that cannot score this target, before anything is fitted."""
-    if labels is not None and aim.name.startswith(OF_NUMBERS):
-        raise ValueError(f"the metric {aim.name!r} is of numbers, and the target has classes")
-    trivial = np.broadcast_to(np.average(target, axis=0, weights=weight), target.shape)
+def check_aim(aim: Aim, training: Training, splits: Iterable[Any]) -> None:
+    """Refuse a metric that cannot score this target in these folds, before anything is fitted."""
+    target, labels = training.target, training.labels
+    if labels is not None:
+        _check_classes(aim, target > 0, labels, splits)
+    trivial = np.broadcast_to(np.average(target, axis=0, weights=training.weight), target.shape)
     try:
-        score(aim, records_of({"trivial": trivial}, target, labels, weight), "trivial")
+        score(aim, records_of({"trivial": trivial}, target, labels, training.weight), "trivial")
     except (ValueError, TypeError) as error:
         raise ValueError(f"the metric {aim.name!r} cannot score this target: {error}") from None
+
+
+def _check_classes(aim: Aim, true: np.ndarray, labels: np.ndarray, splits: Iterable[Any]) -> None:
+    """A metric of numbers, of two classes alone, or of rankings that no fold could measure; true is (n, C)."""
+    if aim.name.startswith(OF_NUMBERS):
+        raise ValueError(f"the metric {aim.name!r} is of numbers, and the target has classes")
+    if aim.name in (*OF_ONE_CLASS, "roc_auc") and len(labels) > 2:
+        several = "roc_auc_ovr" if aim.name == "roc_auc" else f"{aim.name}_macro"
+        raise ValueError(f"the metric {aim.name!r} is of two classes, not {len(labels)}; give {several!r}")
+    ranked = (all(true[part].any(axis=0).all() for part in split) for split in splits)
+    if aim.name.startswith(RANKS) and not any(ranked):
+        counts = true.sum(axis=0)
+        rarest = f"{labels.tolist()[counts.argmin()]!r} has {counts.min()} of {len(true)} rows"
+        raise ValueError(f"the metric {aim.name!r} needs every class both in and outside of some fold; {rarest}")
 
 
 def records_of(
@@ -185,17 +212,19 @@ class GreedyFor:
 class OfOrderedClasses:
     """A rule for weights of ordered classes: least squares of cumulative probabilities, the ranked probability score.
 
-    rule : "guarded" or "simplex", as for every squared loss.
+    rule : "guarded" or "simplex", as for every squared loss. places : of the classes, lowest first; None as they are.
     """
 
     rule: str
+    places: tuple[int, ...] | None = None
 
     def __post_init__(self):
         object.__setattr__(self, "__name__", f"{self.rule} by ranked probability score")
 
     def __call__(self, P: np.ndarray, Y: np.ndarray, sample_weight: np.ndarray | None) -> np.ndarray:
-        below = np.cumsum(P, axis=2)[:, :, :-1]
-        target = np.cumsum(Y, axis=1)[:, :-1]
+        places = list(range(Y.shape[1]) if self.places is None else self.places)
+        below = np.cumsum(P[:, :, places], axis=2)[:, :, :-1]
+        target = np.cumsum(Y[:, places], axis=1)[:, :-1]
         return solve_weights(below, target, rule=self.rule, loss="squared", sample_weight=sample_weight).weights
 
 
@@ -214,17 +243,20 @@ class Choice:
     loss: str
     tried: tuple[tuple[str, float], ...]
 
-    def words(self, aim: Aim, told: bool) -> str:
+    def words(self, aim: Aim, told: bool, labels: np.ndarray | None = None) -> str:
         """Where the weights come from, as a sentence; `told` where the user chose the loss."""
-        if not told and aim.name == RANKED:
-            return f"the weights minimise the squared error of cumulative probabilities, which is {aim.name} itself"
+        name = aim.shown(labels)
+        if not told and aim.name == RANKED and labels is not None:
+            order = " < ".join(map(str, labels[ordered_places(aim.order, labels)]))
+            what = f"the squared error of cumulative probabilities, which is {aim.name} itself"
+            return f"the classes have an order, {order}: the weights minimise {what}"
         if not told and aim.own:
             return f"the weights minimise the {self.loss} loss, which is {aim.name} itself"
         if told:
-            return f"the weights minimise the {self.loss} loss, as told; {aim.name} is only reported"
+            return f"the weights minimise the {self.loss} loss, as told; {name} is only reported"
         scores = ", ".join(f"{what} {value:.4g}" for what, value in self.tried)
         choice = "of what serves it, the best beyond noise was taken"
-        return f"there is no loss of its own for {aim.name}: {choice} (held out: {scores})"
+        return f"there is no loss of its own for {name}: {choice} (held out: {scores})"
 
 
 def serve(aim: Aim, record: Record, rule: Any, threshold: Any) -> Choice:
@@ -236,7 +268,9 @@ def serve(aim: Aim, record: Record, rule: Any, threshold: Any) -> Choice:
     record : of the fit, its rule and loss yet to be chosen. Greedy selection is tried beside the default rule alone.
     """
     if aim.name == RANKED and rule in ("guarded", "simplex"):
-        return Choice(OfOrderedClasses(rule), aim.losses[0], ())
+        labels = record.training.labels
+        places = None if aim.order is None or labels is None else tuple(ordered_places(aim.order, labels).tolist())
+        return Choice(OfOrderedClasses(rule, places), aim.losses[0], ())
     if aim.own:
         return Choice(rule, aim.losses[0], ())
     tried: list[tuple[Any, str]] = [(rule, loss) for loss in aim.losses]
@@ -255,13 +289,10 @@ def rule_words(rule: Any, loss: str) -> str:
     return name if isinstance(rule, GreedyFor) else f"{name} by {loss} loss"
 
 
-def with_loss(record: Record, loss: str) -> Record:
-    return replace(record, solution=replace(record.solution, loss=loss))
-
-
 def _held_out(aim: Aim, record: Record, tried: dict[str, tuple[Any, str]], threshold: Any) -> Records:
     """The held-out rows as each rule and loss would blend and label them."""
-    helds = {name: replace(with_loss(record, loss), rule=rule).held_out for name, (rule, loss) in tried.items()}
+    solved = {loss: replace(record.solution, loss=loss) for _, loss in tried.values()}
+    helds = {name: replace(record, solution=solved[loss], rule=rule).held_out for name, (rule, loss) in tried.items()}
     chosen = {name: decide_held_out(record, held.blend, held, threshold, aim) for name, held in helds.items()}
     held = next(iter(helds.values()))
     return records_of(
@@ -273,13 +304,14 @@ def _held_out(aim: Aim, record: Record, tried: dict[str, tuple[Any, str]], thres
 # -- decisions --------------------------------------------------------------------------------------------------------
 
 
-def threshold_for(threshold: Any, aim: Aim | None, classes: int) -> Any:
+def threshold_for(threshold: Any, aim: Aim | None, labels: np.ndarray) -> Any:
     """What `threshold` means with this aim: a metric of labels is served by its own held-out optimum unless told.
 
     Of ordered classes the label is the one of least expected distance, the median.
     """
     if threshold is None and aim is not None and aim.name == RANKED:
-        return np.abs(np.subtract.outer(np.arange(classes), np.arange(classes))).astype(float)
+        rank = np.argsort(ordered_places(aim.order, labels))
+        return np.abs(np.subtract.outer(rank, rank)).astype(float)
     return "auto" if threshold is None and aim is not None and aim.of_labels else threshold
 
 
@@ -300,14 +332,14 @@ def optimum(aim: Aim | None, labels: np.ndarray, weight: np.ndarray | None) -> O
 def decision_for(P: np.ndarray, target: np.ndarray, labels: np.ndarray, weight: np.ndarray | None, threshold: Any,
                  aim: Aim | None) -> Decision | None:  # fmt: skip
     """How probabilities (n, C) become labels, learnt from these rows; None for the most probable class."""
-    wanted, best = threshold_for(threshold, aim, len(labels)), optimum(aim, labels, weight)
+    wanted, best = threshold_for(threshold, aim, labels), optimum(aim, labels, weight)
     return decision_rule(wanted, P, target.argmax(axis=1), len(labels), best)
 
 
 def decide_held_out(record: Record, P: np.ndarray, held: Any, threshold: Any, aim: Aim | None) -> np.ndarray | None:
     """(n,) places of the labels, each decided by a rule learnt without the row's fold; None for the most probable."""
     labels = record.training.labels
-    if labels is None or threshold_for(threshold, aim, len(labels)) is None:
+    if labels is None or threshold_for(threshold, aim, labels) is None:
         return None
     chosen = P.argmax(axis=1)
     for v in np.unique(held.fold):
@@ -343,16 +375,18 @@ def standing(
     )
 
 
-def verdict(found: Evaluation, record: Record) -> str:
+def verdict(found: Evaluation, record: Record, aim: Aim) -> str:
     """Whether the blend is better than its best single specialist by the metric, in words."""
     single = record.crossed.library.level(1).names
     scores = found.scores.set_index("candidate")
     rival = scores.loc[list(single), "score"].idxmax()
     line = found.differences.set_index("against").loc[rival]
     relation = {"better": "better than", "worse": "worse than"}.get(line["verdict"], "level with")
-    metric, mine, theirs = scores.loc[BLEND, "metric"], scores.loc[BLEND], scores.loc[rival, "score"]
+    error = f"standard error of the difference {line['std_error']:.2g}"
+    if not np.isfinite(line["std_error"]):
+        relation, error = "beside", "too few rows to tell them apart"
+    metric, mine, theirs = aim.shown(record.training.labels), scores.loc[BLEND], scores.loc[rival, "score"]
     return (
         f"the blend is {relation} its best single specialist, {rival}: {metric} {mine['score']:.4g} "
-        f"({found.level:.0%} interval {mine['low']:.4g} to {mine['high']:.4g}) against {theirs:.4g}, "
-        f"standard error of the difference {line['std_error']:.2g}"
+        f"({found.level:.0%} interval {mine['low']:.4g} to {mine['high']:.4g}) against {theirs:.4g}, {error}"
     )

@@ -4,12 +4,16 @@ Shapley values of the game in which absent columns take their values from backgr
 background row to the row that is explained, one column at a time in a random order and then in the reverse order;
 every background row begins as many walks as any other. So contributions add up to prediction minus base value exactly,
 however few the walks, and what is additive in the columns (linear models) has no sampling error at all.
+
+The trees' own Shapley values (TreeSHAP of LightGBM and CatBoost) are not mixed in: theirs is another game, in which
+absent columns are averaged along the paths of a tree, on the scale of the trees and over the columns of their view.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import combinations
 from math import comb
 from typing import Any
 
@@ -21,12 +25,16 @@ from sklearn.tree import DecisionTreeRegressor
 Predict = Callable[[Any], np.ndarray]
 AT_ONCE = 50_000  # rows predicted at a time
 FEW = 5  # columns up to which every set of columns is looked at
+TWICE = 8  # background rows that are walked from at least twice, to know the error
 LEVELS = 10  # most frequent values of a category that a slice may be made of
 
 
 @dataclass(frozen=True)
 class Shapley:
-    """values (n, d) that add up to prediction - base, both (n,); error (n, d): standard errors of the sampling."""
+    """values (n, d) that add up to prediction - base, both (n,); error (n, d): standard errors of the sampling.
+
+    Sampled are the orders; the background rows are taken as they are.
+    """
 
     values: np.ndarray
     base: np.ndarray
@@ -44,24 +52,25 @@ def shapley(
     predict : rows -> (m,).
     X, background : (n, d) frames or arrays of the same columns.
     columns : positions of the columns that count; all unless told. Others contribute nothing.
-    walks : walks from each background row, in pairs of an order and its reverse. Up to `FEW` columns, every set of
-        columns is looked at instead and there is no error.
+    walks : walks from each background row, in pairs of an order and its reverse; from some rows at least two pairs. Up
+        to `FEW` columns, every set of columns is looked at instead and there is no error.
     """
     columns = list(range(X.shape[1])) if columns is None else list(columns)
     n, B, d = X.shape[0], background.shape[0], len(columns)
     mixed = Mixed(predict, X, background, columns)
     if d <= FEW:
         return _every_set(mixed)
-    rng = np.random.default_rng(seed)
-    draws = np.empty((B * max(walks // 2, 1), n, d))
-    base = np.zeros(n)
-    for i in range(len(draws)):
-        z, order = i % B, rng.permutation(d)
-        forward, start, end = _walk(mixed, z, order)
-        draws[i] = (forward + _walk(mixed, z, order[::-1])[0]) / 2
-        base += start / len(draws)
-    error = draws.std(axis=0, ddof=1) / np.sqrt(len(draws)) if len(draws) > 1 else np.full((n, d), np.nan)
-    return Shapley(draws.mean(axis=0), base, end, error)
+    rng, pairs = np.random.default_rng(seed), max(walks // 2, 1)
+    values, base, known = np.zeros((n, d)), np.zeros(n), []
+    for z in range(B):
+        tried = [_there_and_back(mixed, z, rng.permutation(d)) for _ in range(max(pairs, 2) if z < TWICE else pairs)]
+        base, prediction = base + tried[0][1] / B, tried[0][2]
+        changes = np.array([t[0] for t in tried])
+        values += changes.mean(axis=0) / B
+        if len(tried) > 1:
+            known.append(changes.var(axis=0, ddof=1) / len(tried))
+    once = (B - len(known)) * 2 * np.mean(known, axis=0)  # rows walked from by one pair have twice the variance
+    return Shapley(values, base, prediction, np.sqrt(np.sum(known, axis=0) + once) / B)
 
 
 class Mixed:
@@ -84,6 +93,10 @@ class Mixed:
             parts.append(np.asarray(self.predict(self._rows({j: i[part] for j, i in index.items()}, given[part]))))
         return np.concatenate(parts).reshape(m, n)
 
+    def from_everywhere(self, present: np.ndarray) -> np.ndarray:
+        """(B, m, n): the same from each of the background rows."""
+        return np.array([self(present, np.full(len(present), z)) for z in range(self.others)])
+
     def _rows(self, index: dict[int, np.ndarray], rest: np.ndarray) -> Any:
         picked = [index.get(j, rest) for j in range(self.both.shape[1])]
         if isinstance(self.both, pd.DataFrame):
@@ -92,6 +105,12 @@ class Mixed:
             frame.columns = self.both.columns
             return frame
         return np.column_stack([self.both[rows, j] for j, rows in enumerate(picked)])
+
+
+def _there_and_back(mixed: Mixed, z: int, order: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """A walk in an order and one in its reverse, averaged."""
+    changes, start, end = _walk(mixed, z, order)
+    return (changes + _walk(mixed, z, order[::-1])[0]) / 2, start, end
 
 
 def _walk(mixed: Mixed, z: int, order: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -108,14 +127,53 @@ def _walk(mixed: Mixed, z: int, order: np.ndarray) -> tuple[np.ndarray, np.ndarr
 
 def _every_set(mixed: Mixed) -> Shapley:
     """Shapley values by their definition: the mean over all orders, exact for these background rows."""
-    d, B = len(mixed.columns), mixed.others
+    d = len(mixed.columns)
     sets = ((np.arange(2**d)[:, None] >> np.arange(d)) & 1).astype(bool)
-    f = np.mean([mixed(sets, np.full(len(sets), z)) for z in range(B)], axis=0)
+    f = mixed.from_everywhere(sets).mean(axis=0)
     values = np.zeros((mixed.rows, d))
     for s, present in enumerate(sets):
         for c in np.flatnonzero(~present):
             values[:, c] += (f[s + (1 << c)] - f[s]) / (d * comb(d - 1, int(present.sum())))
     return Shapley(values, f[0], f[-1], np.zeros_like(values))
+
+
+# -- what columns do together -----------------------------------------------------------------------------------------
+
+
+def interactions(predict: Predict, X: Any, background: Any, *, columns: list[int], strongest: int) -> pd.DataFrame:
+    """How far the effect of two columns is more than the sum of their effects, for pairs of the strongest columns.
+
+    From background rows z to rows x, the extra of a pair is f(x_i, x_j, z) - f(x_i, z) - f(x_j, z) + f(z), averaged
+    over z: exactly zero where a model is additive in the two. Columns are the stronger the more f(x_i, z) differs from
+    f(z) in mean square, so that a column whose effects cancel out is found too.
+
+    Returns
+    -------
+    column, with (positions); strength, the standard deviation of the extra over the rows, in units of the prediction;
+    std_error, by jackknife over rows and over background rows; share, of the standard deviation of what the two do
+    together (Friedman's H). Strongest first.
+    """
+    mixed, alone = Mixed(predict, X, background, columns), np.eye(len(columns), dtype=bool)
+    base = mixed.from_everywhere(np.zeros((1, len(columns)), dtype=bool))
+    moved = mixed.from_everywhere(alone) - base
+    chosen = np.sort(np.argsort(-np.mean(moved**2, axis=(0, 2)), kind="stable")[:strongest])
+    pairs = list(combinations(chosen.tolist(), 2))
+    lines = []
+    for i, j in pairs:
+        joint = (mixed.from_everywhere(alone[[i]] | alone[[j]]) - base)[:, 0]
+        extra = joint - moved[:, i] - moved[:, j]
+        strength, together = float(extra.mean(axis=0).std()), float(joint.mean(axis=0).std())
+        lines.append((columns[i], columns[j], strength, _spread_error(extra), strength / together if together else 0.0))
+    found = pd.DataFrame(lines, columns=["column", "with", "strength", "std_error", "share"])
+    return found.sort_values("strength", ascending=False, kind="stable", ignore_index=True)
+
+
+def _spread_error(extra: np.ndarray) -> float:
+    """Jackknife standard error, over both axes, of the standard deviation over rows of the mean of extra (B, n)."""
+    B, mean = len(extra), extra.mean(axis=0)
+    without_background = ((B * mean - extra) / max(B - 1, 1)).std(axis=1)
+    without_row = np.array([np.delete(mean, k).std() for k in range(len(mean))])
+    return float(np.sqrt(sum((len(left) - 1) * left.var() for left in (without_background, without_row))))
 
 
 # -- where a model is worse -------------------------------------------------------------------------------------------

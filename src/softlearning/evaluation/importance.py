@@ -2,33 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 Predict = Callable[[Any], np.ndarray]
-FoldModels = Sequence[tuple[np.ndarray, Predict]]
 
 
 @dataclass(frozen=True)
 class Importance:
     """Rise of the loss when a column's values are shuffled: mean and standard deviation over repeats, (d,) each.
 
-    base_loss : the loss before. rows : how many rows were judged. evidence : "held-out" for rows given as unseen,
-    "out-of-fold" where each row was judged by a model of another fold.
+    base_loss : the loss before. rows : how many rows were judged.
     """
 
     mean: np.ndarray
     std: np.ndarray
     base_loss: float
     rows: int
-    evidence: str
 
 
 def permutation_importance(
-    predict: Predict | FoldModels,
+    predict: Predict,
     X: Any,
     y: np.ndarray,
     *,
@@ -40,39 +37,21 @@ def permutation_importance(
 
     Parameters
     ----------
-    predict : X -> (n,) or (n, C), for rows that the model has not seen; or pairs (rows, predict), each predicting the
-        rows that it was fitted without.
+    predict : X -> (n,) or (n, C), for rows that the model has not seen.
     X : (n, d) array, or a frame with `iloc`.
     y : (n,) or (n, C), as the loss wants it.
     loss : (y, prediction) -> float; the squared error summed over classes, unless one is given.
 
     Correlated columns share what shuffling one of them costs, so a small value does not prove a column useless.
     """
-    whole = predict if callable(predict) else _joined(predict)
     loss = loss or _mean_squared_norm
     rng = np.random.default_rng(seed)
-    base = loss(y, whole(X))
+    base = loss(y, predict(X))
     rise = np.empty((X.shape[1], repeats))
     for j in range(X.shape[1]):
         for r in range(repeats):
-            rise[j, r] = loss(y, whole(_with_column_shuffled(X, j, rng.permutation(X.shape[0])))) - base
-    evidence = "held-out" if callable(predict) else "out-of-fold"
-    return Importance(rise.mean(axis=1), rise.std(axis=1), float(base), X.shape[0], evidence)
-
-
-def _joined(models: FoldModels) -> Predict:
-    """One predict function out of models that each know other rows."""
-
-    def predict(X: Any) -> np.ndarray:
-        parts = [np.asarray(model(X.iloc[rows] if hasattr(X, "iloc") else X[rows])) for rows, model in models]
-        result = np.full((X.shape[0], *parts[0].shape[1:]), np.nan)
-        for (rows, _), part in zip(models, parts):
-            result[rows] = part
-        if np.isnan(result).any():
-            raise ValueError("every row needs a model that was fitted without it")
-        return result
-
-    return predict
+            rise[j, r] = loss(y, predict(_with_column_shuffled(X, j, rng.permutation(X.shape[0])))) - base
+    return Importance(rise.mean(axis=1), rise.std(axis=1), float(base), X.shape[0])
 
 
 def _with_column_shuffled(X: Any, j: int, order: np.ndarray) -> Any:

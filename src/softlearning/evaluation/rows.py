@@ -11,7 +11,7 @@ import pandas as pd
 from softlearning.data.messages import nearest
 from softlearning.data.schema import read_target
 from softlearning.evaluation import Evaluation, score_rows
-from softlearning.evaluation.scoring import metric_name
+from softlearning.evaluation.scoring import RANKED, RankedScorer, metric_name, ordered_places
 from softlearning.method.prediction import Prediction
 
 RARE = 10  # rows of a class from which its ranking is measured
@@ -105,11 +105,15 @@ def as_labels(y: pd.Series) -> pd.Series:
     return y.astype(int) if (y == y.round()).all() else y.astype(str)
 
 
-def usual_metrics(model: Any, y: np.ndarray) -> list[str]:
+def usual_metrics(model: Any, y: np.ndarray) -> dict[str, Any]:
     """What the model aims at; log loss, accuracy and for two classes the area under the ROC curve; or RMSE and R2."""
-    aimed = [metric_name(model.metric)] if isinstance(model.metric, str) else []
-    if model.record_.task == "regression":
-        return [*aimed, *(m for m in ("neg_root_mean_squared_error", "r2") if m not in aimed)]
-    two = len(model.classes_) == 2 and min((y == 0).sum(), (y == 1).sum()) >= RARE
-    usual = ["neg_log_loss", "accuracy", *(["roc_auc"] if two else [])]
-    return [*aimed, *(m for m in usual if m not in aimed)]
+    aimed = [metric_name(model.metric_)] if isinstance(model.metric_, str) else []
+    usual = ["neg_root_mean_squared_error", "r2"]
+    if model.record_.task == "classification":
+        two = len(model.classes_) == 2 and min((y == 0).sum(), (y == 1).sum()) >= RARE
+        usual = ["neg_log_loss", "accuracy", *(["roc_auc"] if two else [])]
+    metrics: dict[str, Any] = {name: name for name in [*aimed, *usual]}
+    if RANKED in metrics:
+        order = ordered_places(getattr(model, "class_order_", None), model.classes_)
+        metrics[RANKED] = RankedScorer(tuple(order.tolist()))
+    return metrics

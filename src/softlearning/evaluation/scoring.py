@@ -90,16 +90,11 @@ def _scorer(metric: Any) -> Any:
             level = float(name.removeprefix("pinball:"))
             return make_scorer(partial(mean_pinball_loss, alpha=level), greater_is_better=False)
         if name == RANKED:
-            return NamedScorer(make_scorer(_ranked_score, response_method="predict_proba", greater_is_better=False))
+            return RankedScorer()
         if name not in get_scorer_names():
             raise ValueError(f"no metric is called {metric!r}; {nearest(name, get_scorer_names())}")
         return NamedScorer(get_scorer(name))
-    return metric if hasattr(metric, "_score_func") else make_scorer(metric)
-
-
-def _ranked_score(y: np.ndarray, P: np.ndarray, sample_weight: np.ndarray | None = None) -> float:
-    P = np.column_stack([1 - P, P]) if np.ndim(P) == 1 else P  # of two classes a scorer hands over the second alone
-    return float(np.average(ranked_probability(np.eye(P.shape[1])[y], P), weights=sample_weight))
+    return metric if isinstance(metric, RankedScorer) or hasattr(metric, "_score_func") else make_scorer(metric)
 
 
 @dataclass(frozen=True)
@@ -114,6 +109,29 @@ class NamedScorer:
             places = np.searchsorted(model.classes_, model.labels)
             model = RecordedClassifier(model.probability, np.arange(len(model.classes_)), places)
         return self.scorer(model, rows, y, **arguments)
+
+
+@dataclass(frozen=True)
+class RankedScorer:
+    """Minus the ranked probability score of classes in an order of their own: `order` has the labels, lowest first."""
+
+    order: tuple[Any, ...] | None = None
+
+    def __call__(self, model: Any, rows: Any, y: np.ndarray, sample_weight: np.ndarray | None = None) -> float:
+        return float(np.average(self.parts(y, model.predict_proba(rows), model.classes_), weights=sample_weight))
+
+    def parts(self, y: np.ndarray, P: np.ndarray, classes: np.ndarray | None) -> np.ndarray:
+        """(n,) for each row the mean squared error of its cumulative probabilities, negative."""
+        assert classes is not None
+        places = ordered_places(self.order, classes)
+        gaps = np.cumsum(P[:, places] - _one_hot(y, classes[places]), axis=1)[:, :-1]
+        return -(gaps**2).mean(axis=1)
+
+
+def ordered_places(order: tuple[Any, ...] | None, classes: np.ndarray) -> np.ndarray:
+    """(C,) places of the classes from the lowest on, as they are unless an order is told; a label beyond it is last."""
+    rank = {label: r for r, label in enumerate(order or classes.tolist())}
+    return np.argsort([rank.get(label, len(rank)) for label in classes.tolist()], kind="stable")
 
 
 def measure(name: str, scorer: Any, records: Records) -> Measured:
@@ -131,6 +149,8 @@ def measure(name: str, scorer: Any, records: Records) -> Measured:
 
 def statistic_of(name: str, scorer: Any, records: Records) -> MeanMetric | ScorerMetric:
     """A closed form where there is one."""
+    if isinstance(scorer, RankedScorer):
+        return MeanMetric((lambda y, P, classes: scorer.parts(y, P, classes)[:, None], lambda m: m[..., 0]))
     if name in MEANS:
         return MeanMetric(MEANS[name])
     if name in COUNTS and records.classes is not None and len(records.classes) == 2:
@@ -167,16 +187,6 @@ def _brier(y: np.ndarray, P: np.ndarray, classes: np.ndarray | None) -> np.ndarr
     return -squared / (2 if P.shape[1] == 2 else 1)  # scikit-learn halves it for two classes
 
 
-def _ranked(y: np.ndarray, P: np.ndarray, classes: np.ndarray | None) -> np.ndarray:
-    return -ranked_probability(_one_hot(y, classes), P)[:, None]
-
-
-def ranked_probability(Y: np.ndarray, P: np.ndarray) -> np.ndarray:
-    """(n,) ranked probability score of ordered classes: mean squared error of the cumulative probabilities, (n, C)."""
-    gaps = np.cumsum(P - Y, axis=1)[:, :-1]
-    return (gaps**2).mean(axis=1)
-
-
 def _squared(y: np.ndarray, P: np.ndarray, classes: np.ndarray | None) -> np.ndarray:
     return (y[:, None] - P) ** 2
 
@@ -195,7 +205,6 @@ MEANS: dict[str, tuple[Parts, Combine]] = {
     "accuracy": (_right, lambda m: m[..., 0]),
     "neg_log_loss": (_log_probability, lambda m: m[..., 0]),
     "neg_brier_score": (_brier, lambda m: m[..., 0]),
-    RANKED: (_ranked, lambda m: m[..., 0]),
     "neg_mean_squared_error": (_squared, lambda m: -m[..., 0]),
     "neg_root_mean_squared_error": (_squared, lambda m: -np.sqrt(m[..., 0])),
     "neg_mean_absolute_error": (_absolute, lambda m: m[..., 0]),
@@ -277,7 +286,8 @@ class ScorerMetric:
         return self._average(records, parts, gone, scores)
 
     def _average(self, records: Records, parts: np.ndarray, gone: np.ndarray, scores: list[float]) -> float:
-        return float(np.average(scores, weights=np.bincount(parts, weights=records.weight * ~gone)))
+        weight, defined = np.bincount(parts, weights=records.weight * ~gone), np.isfinite(scores)
+        return float(np.average(np.array(scores)[defined], weights=weight[defined])) if defined.any() else float("nan")
 
     def by_fold(self, records: Records, candidate: str) -> np.ndarray:
         folds = np.unique(records.fold)
@@ -285,6 +295,8 @@ class ScorerMetric:
 
     def _plain(self, records: Records, candidate: str, keep: np.ndarray) -> float:
         rows = np.flatnonzero(keep)
+        if self.ranks and records.classes is not None and len(np.unique(records.y[rows])) < len(records.classes):
+            return float("nan")  # a part without a class has nothing to rank
         arguments = {"sample_weight": records.weight[rows]} if records.weighted else {}
         return float(self.scorer(recorded(records, candidate), rows[:, None], records.y[rows], **arguments))
 
@@ -339,7 +351,11 @@ def recorded(records: Records, candidate: str) -> Any:
 
 
 def jackknife_error(left_out: np.ndarray) -> float:
-    """sqrt((B - 1) / B sum_b (s_b - mean)^2) over the scores with one block left out, (B,), times `DEPENDENCE`."""
+    """sqrt((B - 1) / B sum_b (s_b - mean)^2) over the scores with one block left out, (B,), times `DEPENDENCE`.
+
+    A block without which there is no score tells nothing of how far the score may move.
+    """
+    left_out = left_out[np.isfinite(left_out)]
     B = len(left_out)
     spread = np.sum((left_out - left_out.mean()) ** 2)
     return DEPENDENCE * float(np.sqrt((B - 1) / B * spread)) if B > 1 else float("nan")

@@ -119,17 +119,14 @@ def sweep(p: np.ndarray, true: np.ndarray, weight: np.ndarray | None) -> tuple[n
 
 
 def ranking(p: np.ndarray, true: np.ndarray, weight: np.ndarray | None) -> tuple[float, float]:
-    """Area under the ROC curve, and average precision."""
+    """Area under the ROC curve, and average precision; NaN where one class has no rows."""
     order, counts = sweep(p, true, weight)
+    if not counts[-1, :2].all():
+        return float("nan"), float("nan")
     last = np.append(np.diff(p[order]) != 0, True)
     tp, fp = counts[last, 0], counts[last, 1]
     area = np.trapezoid(np.append(0, tp), np.append(0, fp)) / (tp[-1] * fp[-1])
     return float(area), float(np.sum(np.diff(np.append(0, tp)) / tp[-1] * tp / (tp + fp)))
-
-
-def mean_cost(costs: np.ndarray, true: np.ndarray, places: np.ndarray, weight: np.ndarray | None) -> float:
-    """Cost per row of the labels answered."""
-    return float(np.average(costs[true, places], weights=weight))
 
 
 # -- other class shares -----------------------------------------------------------------------------------------------

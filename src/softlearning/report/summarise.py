@@ -157,7 +157,7 @@ def answer(record: Record) -> dict[str, Any]:
 
 def asked_for(model) -> dict[str, Any] | None:
     """The metric that was asked for on the held-out rows, with its interval; a loss as a loss."""
-    if model.metric is None:
+    if model.metric_ is None:
         return None
     line = model.cv_score_
     metric = str(line["metric"])
@@ -169,10 +169,10 @@ def asked_for(model) -> dict[str, Any] | None:
 def aim(model) -> dict[str, Any] | None:
     """Where weights and labels come from, where the user aims at something."""
     decision = getattr(model, "decision_", None)
-    if model.metric is None and decision is None:
+    if model.metric_ is None and decision is None:
         return None
     return {
-        "metric": None if model.metric is None else str(model.cv_score_["metric"]),
+        "metric": None if model.metric_ is None else str(model.cv_score_["metric"]),
         "verdict": model.verdict_,
         "weights": getattr(model, "aim_", ""),
         "threshold": None if decision is None else decision.threshold,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -16,12 +17,12 @@ FEW = 30  # rows of a class below which its answers are not to be relied on
 def model_card(model: Any, path: Path | None = None) -> str:
     """One page of Markdown about a fitted model; `path` is its file, whose date is told."""
     record, training = model.record_, model.record_.training
-    name = training.target_name or "the target"
+    name = code(training.target_name) if training.target_name else "the target"
     parts = [
         f"# A model of {name}",
-        f"{type(model).__name__}: {record.task} of `{name}` by a blend of {len(model.specialists_)} specialists. "
+        f"{type(model).__name__}: {record.task} of {name} by a blend of {len(model.specialists_)} specialists. "
         f"{model.verdict_[:1].upper()}{model.verdict_[1:]}.",
-        _section("Learnt from", [model.table_, *_dates(path), *_rows(training)]),
+        _section("Learnt from", [*columns(model.table_), *_dates(path), *_rows(training)]),
         _section("Measured", measured(model)),
         _section("How it answers", answers(model)),
         "## Specialists\n\n" + specialists(model),
@@ -31,6 +32,24 @@ def model_card(model: Any, path: Path | None = None) -> str:
     return "\n\n".join(parts) + "\n"
 
 
+def code(text: Any) -> str:
+    """A name from the user, as Markdown shows it without reading it."""
+    plain = " ".join(str(text).split())
+    marks = _longer_than_any(plain, 1)
+    return f"{marks} {plain} {marks}" if "`" in plain else f"`{plain}`"
+
+
+def columns(table: str) -> list[str]:
+    """What was understood of the table: a sentence, and the columns as they are laid out."""
+    sentence, *lines = table.splitlines()
+    marks = _longer_than_any(table, 3)
+    return [f"{sentence}.", "\n".join([f"{marks}text", *lines, marks]) if lines else ""]
+
+
+def _longer_than_any(text: str, least: int) -> str:
+    return "`" * max(least, 1 + max(map(len, re.findall("`+", text)), default=0))
+
+
 def _section(title: str, lines: list[str]) -> str:
     return f"## {title}\n\n" + "\n\n".join(line for line in lines if line)
 
@@ -38,7 +57,7 @@ def _section(title: str, lines: list[str]) -> str:
 def _dates(path: Path | None) -> list[str]:
     if path is None:
         return []
-    return [f"Saved {datetime.fromtimestamp(path.stat().st_mtime, UTC):%Y-%m-%d %H:%M} UTC as `{path.name}`."]
+    return [f"Saved {datetime.fromtimestamp(path.stat().st_mtime, UTC):%Y-%m-%d %H:%M} UTC as {code(path.name)}."]
 
 
 def _rows(training: Any) -> list[str]:
@@ -64,19 +83,22 @@ def answers(model: Any) -> list[str]:
     """What comes out, and how labels are decided."""
     if model.record_.task == "regression":
         return ["A number, the disagreement among the specialists, and intervals with a nominal coverage."]
-    classes = ", ".join(f"`{label}`" for label in model.classes_[:20])
+    classes = ", ".join(code(label) for label in model.classes_[:20])
     more = f" and {len(model.classes_) - 20} more" if len(model.classes_) > 20 else ""
     rule = getattr(model, "decision_", None)
     how = "The label is the most probable class." if rule is None else f"The label is decided by {rule.words}."
     if rule is not None and rule.threshold is not None:
-        how = f"`{model.classes_[1]}` is answered from a probability of {rule.threshold:.3g} on ({rule.words})."
+        how = f"{code(model.classes_[1])} is answered from a probability of {rule.threshold:.3g} on ({rule.words})."
     return [f"Probabilities of {classes}{more}. {how}"]
 
 
 def specialists(model: Any) -> str:
     """The specialists with weight, as a table."""
     board = model.leaderboard_[model.leaderboard_["weight"] > 0]
-    lines = [f"| {b.specialist} | {b.family} | {b.weight:.3f} | {b.cv_risk:.4g} |" for b in board.itertuples()]
+    cell = lambda text: code(text).replace("|", r"\|")
+    lines = [
+        f"| {cell(b.specialist)} | {cell(b.family)} | {b.weight:.3f} | {b.cv_risk:.4g} |" for b in board.itertuples()
+    ]
     return "\n".join(["| specialist | family | weight | held-out loss alone |", "| --- | --- | --- | --- |", *lines])
 
 
@@ -87,8 +109,8 @@ def not_for(model: Any) -> list[str]:
              "a check of how errors fall on them (`error_slices` tells where they are more frequent)."]  # fmt: skip
     if model.record_.task == "classification":
         counts = training.target.sum(axis=0)
-        rare = [f"`{label}` ({int(n)} rows)" for label, n in zip(model.classes_, counts) if n < FEW]
+        rare = [f"{code(label)} ({int(n)} rows)" for label, n in zip(model.classes_, counts) if n < FEW]
         lines.append(f"Classes seen too rarely to rely on: {', '.join(rare)}." if rare else "")
-    ranges = [f"`{c.name}` {c.low:.4g} to {c.high:.4g}" for c in training.schema.kept if c.low is not None][:12]
+    ranges = [f"{code(c.name)} {c.low:.4g} to {c.high:.4g}" for c in training.schema.kept if c.low is not None][:12]
     lines.append(f"Numbers outside of what was seen: {', '.join(ranges)}." if ranges else "")
     return lines

@@ -2,15 +2,13 @@
 
 Regression. A row's score is |y - f(x)| / s(x); the interval of a new row is f(x) -+ q s(x), q the conformal
 quantile of the scores. The scale s(x) grows with the disagreement V(x) as far as the data say that it should.
-Classification. A class enters the set when its score is at most the conformal quantile of the scores of the
+Classification. A class enters the set when its score, 1 - p, is at most the conformal quantile of the scores of the
 true classes; the likeliest class is always in, so no set is empty.
 
 What is guaranteed, with n rows and wanted coverage 1 - a, rows exchangeable:
 
 - Scores of rows that played no part in fitting f: at least 1 - a, and below 1 - a + 1 / (n + 1) when no two
   scores are equal (split conformal, exact for every n).
-- Out-of-fold scores with the fold models kept (`cv_plus_interval`): at least 1 - 2a - sqrt(2 / n) whatever the
-  specialists do, for weights and a scale fixed beforehand; about 1 - a when the specialists are stable.
 - Out-of-fold scores with the refitted blend (`calibrate_interval`, `calibrate_set`; the default of the
   estimators): no finite-sample theorem without a stability condition. The refitted blend has seen more
   rows than the models behind the scores, which makes intervals slightly too wide, and the weights were
@@ -170,49 +168,11 @@ def quantiles(
     return values[:, np.argsort(np.argsort(levels, kind="stable"), kind="stable")]
 
 
-def cv_plus_interval(
-    fold_blend: np.ndarray, fold_scale: np.ndarray, scores: np.ndarray, folds: np.ndarray, coverage: float
-) -> tuple[np.ndarray, np.ndarray]:
-    """CV+ intervals when the models of the folds were kept: (low, high), each (m,) for m new rows.
-
-    fold_blend and fold_scale (m, V): what the models that did not see fold v say of each new row. scores
-    (n,) are the calibration rows' |y - f| / s and folds (n,) their folds, 0..V-1. Row i contributes f_v
-    -+ score_i s_v with v its fold; low and high are the floor(a (n + 1))-th smallest and the ceil((1 -
-    a)(n + 1))-th smallest of these.
-    """
-    n = len(scores)
-    rank = math.ceil(coverage * (n + 1) - 1e-9)
-    if rank > n:
-        return np.full(len(fold_blend), -math.inf), np.full(len(fold_blend), math.inf)
-    reach = scores * fold_scale[:, folds]
-    low = np.partition(fold_blend[:, folds] - reach, n - rank, axis=1)[:, n - rank]
-    high = np.partition(fold_blend[:, folds] + reach, rank - 1, axis=1)[:, rank - 1]
-    return low, high
-
-
-def least_ambiguous_score(p: np.ndarray) -> np.ndarray:
-    """1 - p_c of every class; the smallest sets on average; p (n, C) -> (n, C)."""
-    return 1.0 - p
-
-
-def adaptive_score(p: np.ndarray) -> np.ndarray:
-    """Probability of the classes likelier than c, plus half of p_c; larger sets where the row is hard; (n, C)."""
-    order = np.argsort(-p, axis=1, kind="stable")
-    ranked = np.take_along_axis(p, order, axis=1)
-    score = np.empty_like(p)
-    np.put_along_axis(score, order, np.cumsum(ranked, axis=1) - ranked / 2, axis=1)
-    return score
-
-
-SET_SCORES = {"lac": least_ambiguous_score, "aps": adaptive_score}
-
-
 def calibrate_set(
     oof_probability: np.ndarray,
     label: np.ndarray,
     coverage: float,
     *,
-    score: str = "lac",
     per_class: bool = False,
     sample_weight: np.ndarray | None = None,
     groups: np.ndarray | None = None,
@@ -222,7 +182,7 @@ def calibrate_set(
     One quantile for all classes guarantees coverage over all rows, and may buy it with the frequent classes
     alone; `per_class` takes a quantile of each class and guarantees coverage within each, with larger sets.
     """
-    scores = SET_SCORES[score](oof_probability)[np.arange(len(label)), label]
+    scores = 1.0 - oof_probability[np.arange(len(label)), label]
     if not per_class:
         quantile = conformal_quantile(scores, coverage, sample_weight=sample_weight, groups=groups)
         return np.full(oof_probability.shape[1], quantile)
@@ -238,10 +198,10 @@ def calibrate_set(
     )
 
 
-def predict_set(probability: np.ndarray, quantile: np.ndarray, *, score: str = "lac") -> np.ndarray:
+def predict_set(probability: np.ndarray, quantile: np.ndarray) -> np.ndarray:
     """Which classes are in each row's set: boolean (n, C); quantile (C,) from `calibrate_set`. The
     likeliest is always in.
     """
-    inside = SET_SCORES[score](probability) <= quantile
+    inside = 1.0 - probability <= quantile
     inside[np.arange(len(probability)), probability.argmax(axis=1)] = True
     return inside

@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from softlearning.weights.certificates import certify, is_unique
-from softlearning.weights.evidence import mean_and_error, parts_of
+from softlearning.weights.evidence import mean_and_error
 from softlearning.weights.losses import LOSSES, LossLike, checked, problem_of, row_losses
 from softlearning.weights.problems import FLOOR, check_rows, error_block
 from softlearning.weights.rules import RULES, RuleLike, apply, rule_name
@@ -40,7 +40,6 @@ __all__ = [
     "Solution",
     "errors",
     "gram",
-    "held_out_risk",
     "mean_and_error",
     "optimality_gap",
     "row_losses",
@@ -123,33 +122,6 @@ def solve_weights(
         chosen.shrinkage,
         chosen.penalised_gap,
     )
-
-
-def held_out_risk(
-    predictions: ArrayLike,
-    target: ArrayLike,
-    folds: ArrayLike,
-    *,
-    rule: RuleLike = "simplex",
-    loss: LossLike = "squared",
-    sample_weight: ArrayLike | None = None,
-    groups: ArrayLike | None = None,
-    prior: ArrayLike | None = None,
-) -> Floats:
-    """(n,) loss of the blend in each row, with weights learnt without the fold of that row.
-
-    A row of weight zero is judged too, by weights learnt without its fold. With a single fold, rows are split.
-    """
-    given = {"sample_weight": sample_weight, "folds": folds, "groups": groups, "prior": prior}
-    rows, found = checked(predictions, target, loss, **given)
-    risk = np.empty(len(rows.target))
-    parts = parts_of(rows)
-    for part in parts:
-        alone = len(parts) == 1  # a single row of weight: nothing to learn from
-        seen = problem_of(rows if alone else rows.without(part), found)
-        weights = apply("uniform" if alone else rule, seen).weights
-        risk[part] = row_losses(rows.predictions[part], rows.target[part], weights, found)
-    return risk
 
 
 def errors(predictions: ArrayLike, target: ArrayLike, sample_weight: ArrayLike | None = None) -> Floats:

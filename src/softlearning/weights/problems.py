@@ -7,7 +7,7 @@ So permuting the specialists permutes the weights bit for bit, and duplicates sh
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, partial
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
@@ -39,12 +39,6 @@ class Rows:
     @property
     def live(self) -> Indices:
         return np.flatnonzero(self.share)
-
-    def without(self, held: Indices) -> Rows:
-        """The rows with some of them absent."""
-        share = self.share.copy()
-        share[held] = 0.0
-        return replace(self, share=share / share.sum())
 
 
 @dataclass(frozen=True)
