@@ -229,7 +229,7 @@ def fit_task(work: Work, library: Library, keep: bool) -> Task:
     fold = "refit" if work.fold == REFIT else work.fold
     cost = s.seconds(len(work.train), training.schema.width, training.classes)
     rank, shrink = library.names.index(s.name), partial(fewer_rows, work, keep)
-    return Task(s.name, fold, fit_and_predict, (work, keep), cost=cost, rank=rank, shrink=shrink)
+    return Task(s.name, fold, fit_and_predict, (work, keep), cost=cost, rank=rank, shrink=shrink, trusted=s.trusted)
 
 
 def run_tasks(
