@@ -13,7 +13,7 @@ from softlearning import SoftClassifier, SoftRegressor
 from softlearning.estimators import TimeLimitWarning
 from softlearning.execution.shared import stored
 from softlearning.library import classifiers, resolve
-from softlearning.method.crossfit import seconds_after
+from softlearning.method.crossfit import refit_seconds, seconds_after
 
 
 @pytest.fixture(scope="module")
@@ -137,3 +137,8 @@ def test_time_is_kept_for_what_follows_the_tasks():
     assert first > second > 0
     small = SimpleNamespace(predicted=np.ones(500, bool), library=())
     assert seconds_after(1, library, small, t) == pytest.approx(first / 100)
+
+
+def test_the_refits_of_what_earns_weight_are_owed_before_level_2():
+    done = SimpleNamespace(splits=[()] * 5, seconds={"a": (10.0, 1.0), "b": (99.0, 1.0)}, alone={"a": 0.7, "b": 0.0})
+    assert refit_seconds(done) == pytest.approx(2.5)  # two seconds a fold, from four fifths of the rows

@@ -66,7 +66,8 @@ class Scheduler:
         costs = {task.specialist: task.cost for task in self.tasks}
         ranks = order(costs, {task.specialist: task.rank for task in self.tasks})
         self.waiting.sort(key=lambda i: (-ranks.index(self.tasks[i].specialist), -i))
-        return Plan(costs, Counter(self.tasks[i].specialist for i in self.waiting), self.workers, refits)
+        least = {task.specialist: task.least for task in self.tasks}
+        return Plan(costs, Counter(self.tasks[i].specialist for i in self.waiting), self.workers, refits, least)
 
     def set_workers(self, workers: int) -> None:
         """How many tasks will be under way at a time."""

@@ -22,8 +22,9 @@ class Task:
 
     `cost` is the expected seconds on this machine; without a deadline the costliest tasks are started first. Under a
     deadline specialists follow each other by `rank`, the smallest first. `limit` in seconds ends the task, None leaves
-    that to the deadline. `shrink` gives the arguments of the same task for a share of its seconds, where time is short.
-    One that is `trusted` may run in the driver's process while others start, and in a process that others use after it.
+    that to the deadline. `shrink` gives the arguments of the same task for a share of its seconds, where time is short;
+    `least` is the smallest. One that is `trusted` may run in the driver's process while others start, and in a process
+    that others use after it.
     """
 
     specialist: str
@@ -34,6 +35,7 @@ class Task:
     limit: float | None = None
     rank: float = 0.0
     shrink: Callable[[float], tuple] | None = None
+    least: float = 0.0
     trusted: bool = False
 
     def failed(self, kind: str, error: str, seconds: float = 0.0, trace: str = "") -> Failure:

@@ -22,7 +22,7 @@ from sklearn.utils import get_tags
 
 from softlearning.execution import Failure, Outcome, Task, open_engine, run
 from softlearning.library import Library, Shape, Specialist, dummy_row
-from softlearning.method.fitting import Work, fewer_rows, fit_and_predict, sampled, seed_for, stacker_features
+from softlearning.method.fitting import SMALLEST, Work, fewer_rows, fit_and_predict, sampled, seed_for, stacker_features
 from softlearning.method.folds import Split, fold_of_row, second_splits
 from softlearning.method.preparation import REFIT, Preparation, ViewKey
 from softlearning.method.training import Resources, Training
@@ -47,8 +47,8 @@ class CrossFit:
     each row is calibrated by what the other folds say. `skipped` has the reason for each specialist that never ran,
     `failures` for each that ran and failed. `rounds` are those of boosting, as its folds
     stopped; `samples` the rows of a fold that a specialist learnt from, where those are not all of them. `models` are
-    the models of the folds where they are kept. `alone` are the weights of level 1 when it is solved by itself, where
-    there is a level 2.
+    handles on the models of the folds where they are kept. `alone` are the weights of level 1 when it is solved by
+    itself, where there is a level 2.
     """
 
     library: Library
@@ -199,7 +199,8 @@ def run_level(level: int, library: Library, table: Preparation, done: CrossFit, 
         return done
     work = [work_for(s, table, done, fold, *split) for fold, split in enumerate(done.splits_of(level)) for s in new]
     tasks, kept = [fit_task(w, Library(new), keep) for w in work], seconds_after(level, library, done, table.training)
-    outcomes = run_tasks(tasks, table, resources, refits=resources.refits, reserve=kept)
+    owed = resources.refits * refit_seconds(done) / table.engine.capacity()
+    outcomes = run_tasks(tasks, table, resources, refits=resources.refits, reserve=kept, owed=owed)
     return gather(done, new, outcomes, table.training, calibrate, level)
 
 
@@ -207,6 +208,13 @@ def seconds_after(level: int, library: Library, done: CrossFit, training: Traini
     """What weights, level 2 and the tables of a fit take when the tasks of a level are done."""
     numbers = done.predicted.sum() * training.classes * (len(library) + len(done.library))
     return AFTER * float(numbers) * (2 if level == 1 and library.level(2) else 1)
+
+
+def refit_seconds(done: CrossFit) -> float:
+    """What it takes to fit on all rows what earns weight in level 1 alone: each as long as a fold, and a part more."""
+    folds = len(done.splits)
+    each = [done.seconds[name][0] / folds for name, weight in done.alone.items() if weight > 0]
+    return sum(each) * folds / max(folds - 1, 1)
 
 
 def work_for(s: Specialist, table: Preparation, done: CrossFit, fold: int, train, test=None) -> Work:
@@ -227,14 +235,22 @@ def fit_task(work: Work, library: Library, keep: bool) -> Task:
     """A fit as a task; under a limit the specialists are begun in the order of the library."""
     s, training = work.specialist, work.table.training
     fold = "refit" if work.fold == REFIT else work.fold
-    cost = s.seconds(len(work.train), training.schema.width, training.classes)
-    rank, shrink = library.names.index(s.name), partial(fewer_rows, work, keep)
-    return Task(s.name, fold, fit_and_predict, (work, keep), cost=cost, rank=rank, shrink=shrink, trusted=s.trusted)
+    seconds = partial(s.seconds, columns=training.schema.width, classes=training.classes)
+    cost, rank, shrink = seconds(len(work.train)), library.names.index(s.name), partial(fewer_rows, work, keep)
+    least = seconds(min(SMALLEST, len(work.train))) / cost if cost > 0 else 1.0
+    task = partial(Task, s.name, fold, fit_and_predict, (work, keep), cost=cost, rank=rank, trusted=s.trusted)
+    return task(shrink=shrink, least=least)
 
 
 def run_tasks(
-    tasks: list[Task], table: Preparation, resources: Resources, refits: int = 0, reserve: float = 0.0
+    tasks: list[Task],
+    table: Preparation,
+    resources: Resources,
+    refits: int = 0,
+    reserve: float = 0.0,
+    owed: float = 0.0,
 ) -> list[Outcome | Failure]:
+    """Run tasks with the resources of a fit; `reserve` and `owed` are seconds for what follows, as far as there are."""
     left = 0.0 if resources.deadline is None else max(resources.deadline - time.monotonic(), 0.0)
     return run(
         tasks,
@@ -244,7 +260,7 @@ def run_tasks(
         store=resources.checkpoint,
         watch=resources.watch,
         refits=refits,
-        reserve=min(reserve, left / 5),
+        reserve=min(reserve, left / 5) + min(owed, left / 2),
     )
 
 
