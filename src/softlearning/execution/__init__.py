@@ -24,7 +24,7 @@ from softlearning.execution import worker
 from softlearning.execution.engines import Engine, Here, Joblib, Processes, attempt
 from softlearning.execution.scheduler import Scheduler
 from softlearning.execution.shared import Scratch, Shared
-from softlearning.execution.tasks import FAILED, Event, Failure, Limits, Outcome, Task, parse_bytes
+from softlearning.execution.tasks import FAILED, Event, Failure, Outcome, Task, parse_bytes
 
 __all__ = ["FAILED", "Engine", "Event", "Failure", "Here", "Joblib", "Outcome", "Processes", "Scratch", "Shared"]
 __all__ += ["Task", "attempt", "cores", "open_engine", "parse_bytes", "run"]
@@ -55,12 +55,12 @@ def run(
     store : gives back what was finished before and keeps what finishes now.
     watch : hears of every event.
     """
-    limits = Limits(parse_bytes(memory_limit), deadline)
-    scheduler = Scheduler(tasks, limits, store, watch, refits, reserve)
+    scheduler = Scheduler(tasks, deadline, parse_bytes(memory_limit), store, watch, refits, reserve)
     if engine is not None:
         carry(scheduler, engine)
     else:
-        with open_engine(n_jobs=n_jobs, isolate=isolate or limits != Limits(), store=store) as chosen:
+        limited = deadline is not None or memory_limit is not None
+        with open_engine(n_jobs=n_jobs, isolate=isolate or limited, store=store) as chosen:
             carry(scheduler, chosen)
     return scheduler.answers()
 

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-FOREVER = float("inf")
 FAILED = frozenset({"error", "timeout", "memory", "crash"})  # kinds of a task that ran and did not end well
 UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 
@@ -81,21 +80,6 @@ class Event:
     total: int
     error: str = ""
     cost: float = 1.0
-
-
-@dataclass(frozen=True)
-class Limits:
-    """What tasks may use: bytes, and time until an instant of `time.monotonic`."""
-
-    memory: int | None = None
-    deadline: float | None = None
-
-    def remaining(self) -> float:
-        """Seconds until the deadline."""
-        return FOREVER if self.deadline is None else self.deadline - time.monotonic()
-
-
-FREE = Limits()
 
 
 def perform(task: Task, caught: type[BaseException] = BaseException) -> Outcome | Failure:
