@@ -71,6 +71,19 @@ def test_the_reserve_is_kept_for_what_follows():
     assert Scheduler(tasks("a"), in_a_minute(), reserve=1).take() is not None
 
 
+def test_each_specialist_that_is_begun_takes_its_part_of_what_follows():
+    scheduler = Scheduler(tasks("a", "b", "c"), in_a_minute(), each=10)
+    left = []
+    while (job := scheduler.take()) is not None:
+        left.append(round(scheduler.remaining()))
+        scheduler.accept(job.position, done(job) if job.task.specialist != "a" else job.task.failed("error", "no"))
+    assert left == [50, 50, 40]  # what failed takes nothing
+    assert round(Scheduler(tasks("a"), in_a_minute(), each=1000).remaining()) == 60
+    crowded = Scheduler(tasks("a"), in_a_minute(), each=1000)
+    crowded.take()
+    assert round(crowded.remaining()) == 30  # half of the time is for tasks in any case
+
+
 def test_a_specialist_that_cannot_be_finished_is_skipped_whole():
     some = tasks("quick", folds=2, cost=0.1) + tasks("slow", folds=2, cost=1000)
     scheduler = Scheduler(some, in_a_minute())

@@ -42,6 +42,7 @@ def run(
     watch: Callable[[Event], Any] | None = None,
     refits: int = 0,
     reserve: float = 0.0,
+    each: float = 0.0,
 ) -> list[Outcome | Failure]:
     """Outcomes in the order of the tasks; the costliest are started first.
 
@@ -49,13 +50,14 @@ def run(
     ----------
     engine : who carries the tasks, in a `with` block of the caller's; None takes what `open_engine` gives.
     deadline : an instant of `time.monotonic`. Whole specialists follow each other by rank, those that cannot be
-        finished are skipped, and time is kept for as many `refits` of each and for `reserve` seconds of other work.
+        finished are skipped, and time is kept for as many `refits` of each, for `reserve` seconds of other work, and
+        for `each` seconds of it for every specialist that is begun.
     memory_limit : the bytes that the tasks under way may take together, beyond what their processes hold when they
         begin. A limit isolates.
     store : gives back what was finished before and keeps what finishes now.
     watch : hears of every event.
     """
-    scheduler = Scheduler(tasks, deadline, parse_bytes(memory_limit), store, watch, refits, reserve)
+    scheduler = Scheduler(tasks, deadline, parse_bytes(memory_limit), store, watch, refits, reserve, each)
     if engine is not None:
         carry(scheduler, engine)
     else:

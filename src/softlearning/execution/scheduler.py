@@ -34,8 +34,8 @@ class Scheduler:
     """The costliest tasks come first; under a deadline whole specialists follow each other as in `plan`.
 
     When a task of a specialist has failed, its other tasks are cancelled: it cannot be part of the blend any more.
-    The deadline is an instant of `time.monotonic`, `reserve` seconds before it that are kept for what follows; the
-    bytes of `memory` are for all tasks under way together.
+    The deadline is an instant of `time.monotonic`. Before it `reserve` seconds are for what follows, and `each` for
+    every specialist that is begun, up to half of the time. The bytes of `memory` are for all tasks under way together.
     """
 
     def __init__(
@@ -47,9 +47,10 @@ class Scheduler:
         watch: Callable[[Event], Any] | None = None,
         refits: int = 0,
         reserve: float = 0.0,
+        each: float = 0.0,
     ):
         self.tasks, self.store, self.watch = list(tasks), store, watch
-        self.deadline, self.memory, self.workers, self.reserve = deadline, memory, 1, reserve
+        self.deadline, self.memory, self.workers, self.reserve, self.each = deadline, memory, 1, reserve, each
         self.answered: dict[int, Outcome | Failure] = {}
         self.lost: dict[str, tuple[str, str]] = {}  # specialist -> kind and reason why its other tasks are not begun
         self.stopped: tuple[str, str] | None = None
@@ -82,7 +83,10 @@ class Scheduler:
 
     def remaining(self) -> float:
         """Seconds for the tasks of this list."""
-        return FOREVER if self.deadline is None else self.deadline - time.monotonic() - self.reserve
+        if self.deadline is None or self.plan is None:
+            return FOREVER
+        left = self.deadline - time.monotonic() - self.reserve
+        return left - min(self.each * len(self.plan.begun - self.plan.given_up), left / 2)
 
     def take(self) -> Job | None:
         """The next task to begin."""

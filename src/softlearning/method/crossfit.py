@@ -7,6 +7,7 @@ business of `execution`.
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -34,7 +35,7 @@ SHRINK = 50.0  # nats, by the study of defaults: with less, small tables make sp
 FEW = 2_000  # rows up to which calibration is cross-fitted; beyond, two numbers flatter by nothing that counts
 MORE_ROWS = 1.1  # rounds on all rows for each round in a fold, whose models see fewer
 ENOUGH = 5_000  # rows that a calibration is learnt from
-AFTER = 5e-6  # seconds for each held-out number that weights and tables are made of, measured on one core
+AFTER = 5e-7  # seconds for each held-out number that weights and tables are made of, measured on a core of its own
 NO_EARLIER_ROWS = "in the first fold nothing is predicted yet that a stacker could learn from"
 
 
@@ -198,16 +199,22 @@ def run_level(level: int, library: Library, table: Preparation, done: CrossFit, 
     if not new:
         return done
     work = [work_for(s, table, done, fold, *split) for fold, split in enumerate(done.splits_of(level)) for s in new]
-    tasks, kept = [fit_task(w, Library(new), keep) for w in work], seconds_after(level, library, done, table.training)
+    tasks, each = [fit_task(w, Library(new), keep) for w in work], seconds_after(level, library, done, table.training)
     owed = resources.refits * refit_seconds(done) / table.engine.capacity()
-    outcomes = run_tasks(tasks, table, resources, refits=resources.refits, reserve=kept, owed=owed)
+    kept = each * len(done.library)
+    outcomes = run_tasks(tasks, table, resources, refits=resources.refits, reserve=kept, owed=owed, each=each)
     return gather(done, new, outcomes, table.training, calibrate, level)
 
 
 def seconds_after(level: int, library: Library, done: CrossFit, training: Training) -> float:
-    """What weights, level 2 and the tables of a fit take when the tasks of a level are done."""
-    numbers = done.predicted.sum() * training.classes * (len(library) + len(done.library))
-    return AFTER * float(numbers) * (2 if level == 1 and library.level(2) else 1)
+    """What weights, level 2 and the tables of a fit take for each specialist when the tasks of a level are done."""
+    numbers = float(done.predicted.sum() * training.classes)
+    return AFTER * crowding() * numbers * (2 if level == 1 and library.level(2) else 1)
+
+
+def crowding() -> float:
+    """How many processes share a core of this machine now; 1 where the system does not tell."""
+    return max(getattr(os, "getloadavg", lambda: (1.0,))()[0] / (os.cpu_count() or 1), 1.0)
 
 
 def refit_seconds(done: CrossFit) -> float:
@@ -249,6 +256,7 @@ def run_tasks(
     refits: int = 0,
     reserve: float = 0.0,
     owed: float = 0.0,
+    each: float = 0.0,
 ) -> list[Outcome | Failure]:
     """Run tasks with the resources of a fit; `reserve` and `owed` are seconds for what follows, as far as there are."""
     left = 0.0 if resources.deadline is None else max(resources.deadline - time.monotonic(), 0.0)
@@ -261,6 +269,7 @@ def run_tasks(
         watch=resources.watch,
         refits=refits,
         reserve=min(reserve, left / 5) + min(owed, left / 2),
+        each=each,
     )
 
 

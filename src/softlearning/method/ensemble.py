@@ -89,7 +89,10 @@ def refit(ensemble: Ensemble, crossed: CrossFit, table: Preparation, resources: 
     """
     new = lacking(ensemble)
     work = [work_for(s, table, crossed, REFIT, table.training.live) for s in new]
-    tasks, kept = [fit_task(w, new, keep=True) for w in work], seconds_after(2, new, crossed, table.training)
+    tasks, kept = (
+        [fit_task(w, new, keep=True) for w in work],
+        seconds_after(2, new, crossed, table.training) * len(crossed.library),
+    )
     return completed(ensemble, work, table, run_tasks(tasks, table, resources, reserve=kept))
 
 
