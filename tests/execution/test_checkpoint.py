@@ -13,7 +13,7 @@ import pytest
 
 from softlearning.execution import Outcome, Scratch, Task, run
 from softlearning.execution.checkpoint import BEGUN, PART, TASK, Store, checksum
-from softlearning.execution.shared import owner
+from softlearning.execution.shared import Shared, owner
 
 VALUE = {"prediction": np.arange(12.0).reshape(4, 3), "fit_seconds": 0.25}
 
@@ -73,6 +73,8 @@ def test_models_are_kept_in_the_form_that_the_caller_brings(tmp_path):
     store = Store(tmp_path, dump=as_text, load=from_text)
     store.put(task(), {"model": "a tree", **VALUE})
     assert Store(tmp_path, dump=as_text, load=from_text).get(task())["model"] == "a tree of a"
+    store.put(task(), {"model": Shared("a tree")})
+    assert store.get(task())["model"].own() == "a tree of a"
 
 
 def test_a_model_that_cannot_be_kept_or_read_is_computed_again(tmp_path):

@@ -113,6 +113,46 @@ def test_a_task_that_needs_more_than_its_share_of_memory_gets_all_of_it_alone():
     assert all(isinstance(o, Outcome) for o in outcomes)
 
 
+# ------------------------------------------------------------------------------------------ who shares a process
+
+
+def pids(engine, **how):
+    """The processes of four tasks, one after another."""
+    outcomes = run([Task("a", i, who, (), **how) for i in range(4)], engine=engine)
+    return [o.value["pid"] for o in outcomes]
+
+
+def test_trusted_tasks_share_a_process_and_others_have_one_each():
+    with Processes() as engine:
+        assert len(set(pids(engine, trusted=True, cost=1000))) == 1
+        assert len(set(pids(engine, cost=1000))) == 4
+
+
+def test_a_process_that_has_ended_or_grown_is_given_no_other_task(monkeypatch):
+    with Processes() as engine:
+        first = pids(engine, trusted=True, cost=1000)[0]
+        os.kill(int(first), signal.SIGKILL)
+        engine.idle[0].connection.poll(60)  # until that is known
+        second = pids(engine, trusted=True, cost=1000)[0]
+        monkeypatch.setattr(module.pool, "LARGE", 0)
+        third = pids(engine, trusted=True, cost=1000)
+    assert len({first, second, *third}) == 6
+    assert processes_left() == []
+
+
+def test_only_short_trusted_tasks_run_here_when_there_is_a_limit():
+    """Nobody could end them here: what is long, has a limit of its own or is not ours goes to a process."""
+    soon, me = time.monotonic() + 1000, float(os.getpid())
+    cases = [{"trusted": True, "cost": 0.5}, {"trusted": True, "cost": 1.1}, {"cost": 0.5}]
+    cases += [{"trusted": True, "cost": 0.5, "limit": 100.0}]
+    outcomes = [run([Task("a", 0, who, (), **case)], deadline=soon)[0] for case in cases]
+    assert [o.value["pid"] == me for o in outcomes] == [True, False, False, False]
+    [capped] = run([Task("a", 0, who, (), trusted=True, cost=0.5)], memory_limit=2**30)
+    assert capped.value["pid"] != me
+    [short] = run([Task("a", 0, who, (), trusted=True, cost=0.5)], deadline=time.monotonic() + 20)
+    assert short.value["pid"] != me  # more than a fiftieth of what remains
+
+
 # ------------------------------------------------------------------------------------------- what a task may touch
 
 

@@ -13,7 +13,7 @@ from softlearning import SoftClassifier, SoftRegressor
 from softlearning.estimators import TimeLimitWarning
 from softlearning.execution.shared import stored
 from softlearning.library import classifiers, resolve
-from softlearning.method.crossfit import seconds_after
+from softlearning.method.crossfit import crowding, refit_seconds, seconds_after
 
 
 @pytest.fixture(scope="module")
@@ -129,11 +129,28 @@ def test_a_limit_that_is_too_short_for_the_table_says_what_it_needs():
         model._warn_of_time(before=8.0, taken=30.0)
 
 
-def test_time_is_kept_for_what_follows_the_tasks():
+def test_time_is_kept_for_what_follows_the_tasks(monkeypatch):
     t = SimpleNamespace(classes=2)
     done = SimpleNamespace(predicted=np.ones(50_000, bool), library=())
     library = resolve("default", "classification")
+    monkeypatch.setattr("softlearning.method.crossfit.crowding", lambda: 1.0)
     first, second = seconds_after(1, library, done, t), seconds_after(2, library.level(2), done, t)
-    assert first > second > 0
+    assert first == 2 * second > 0
     small = SimpleNamespace(predicted=np.ones(500, bool), library=())
     assert seconds_after(1, library, small, t) == pytest.approx(first / 100)
+    monkeypatch.setattr("softlearning.method.crossfit.crowding", lambda: 3.0)
+    assert seconds_after(1, library, done, t) == pytest.approx(3 * first)
+
+
+def test_a_machine_that_others_use_is_slower_by_their_number(monkeypatch):
+    monkeypatch.setattr("os.cpu_count", lambda: 4)
+    for load, expected in ((0.5, 1.0), (20.0, 5.0)):
+        monkeypatch.setattr("os.getloadavg", lambda load=load: (load, 0.0, 0.0), raising=False)
+        assert crowding() == expected
+    monkeypatch.delattr("os.getloadavg")
+    assert crowding() == 1.0
+
+
+def test_the_refits_of_what_earns_weight_are_owed_before_level_2():
+    done = SimpleNamespace(splits=[()] * 5, seconds={"a": (10.0, 1.0), "b": (99.0, 1.0)}, alone={"a": 0.7, "b": 0.0})
+    assert refit_seconds(done) == pytest.approx(2.5)  # two seconds a fold, from four fifths of the rows

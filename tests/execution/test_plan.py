@@ -10,9 +10,42 @@ def plan(workers=1, refits=1, folds=3, **costs):
 
 
 def test_the_smallest_rank_comes_first_and_among_equals_the_cheapest():
-    costs = {"forest": 40, "ridge": 0.2, "tree": 2}
-    assert order(costs) == ["ridge", "tree", "forest"]
-    assert order(costs, {"forest": 0, "ridge": 1, "tree": 1}) == ["forest", "ridge", "tree"]
+    costs = {"forest": 40, "ridge": 50, "tree": 60}
+    assert order(costs) == ["forest", "ridge", "tree"]
+    assert order(costs, {"tree": 0, "ridge": 1, "forest": 1}) == ["forest", "tree", "ridge"]
+    assert order({}) == []
+
+
+def test_the_cheapest_of_the_first_few_leads_and_the_others_keep_their_order():
+    """Soon something is finished, and it corrects what the costly ones are expected to take."""
+    costs = {"boosting": 10, "linear": 0.5, "trees": 9, "pairs": 12, "baseline": 0.001}
+    ranks = {name: rank for rank, name in enumerate(costs)}
+    assert order(costs, ranks) == ["linear", "boosting", "trees", "pairs", "baseline"]
+
+
+def test_on_a_slow_machine_the_first_specialist_is_done_soon_and_the_second_is_cut_to_size():
+    """Everything takes four times as long as expected: what is costly learns from fewer rows instead of being lost."""
+    p, limit, clock = plan(boosting=7.2, linear=0.6, workers=2), 60.0, 0.0
+    for name in order(p.costs, {"boosting": 0, "linear": 1}):
+        share = p.share(name, limit - clock)
+        for _ in range(3):
+            assert p.refusal(name, limit - clock) == ""
+            p.begun.add(name)
+            seconds = 4 * share * p.costs[name]
+            assert seconds <= p.allowance(name, limit - clock)
+            p.note(name, seconds)
+            clock += seconds / 2
+        if name == "linear":
+            assert clock <= limit / 10
+    assert 0.2 < p.shares["boosting"] < 1
+    assert clock + p.owed("") <= limit
+
+
+def test_no_task_is_promised_fewer_seconds_than_it_can_be_cut_to():
+    p = Plan({"wide": 10.0, "other": 1.0}, {"wide": 1, "other": 1}, least={"wide": 0.4})
+    assert p.share("wide", remaining=8) == 0.4
+    assert p.refusal("wide", remaining=8) == ""
+    assert p.refusal("wide", remaining=3.9) == "needs about 4 s, 3.9 s remain"
 
 
 def test_the_order_does_not_depend_on_the_order_of_the_library():

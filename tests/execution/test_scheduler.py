@@ -3,7 +3,7 @@
 import time
 
 from softlearning.execution.scheduler import Scheduler
-from softlearning.execution.tasks import Failure, Limits, Outcome, Task
+from softlearning.execution.tasks import Failure, Outcome, Task
 from tests.execution.calls import grown
 
 
@@ -25,7 +25,7 @@ def names(scheduler):
 
 
 def in_a_minute():
-    return Limits(deadline=time.monotonic() + 60)
+    return time.monotonic() + 60
 
 
 def test_the_costliest_come_first_and_equals_in_their_order():
@@ -56,14 +56,32 @@ def test_after_one_failed_fold_the_others_of_that_specialist_are_cancelled():
 
 
 def test_what_is_not_begun_at_the_deadline_is_skipped():
-    scheduler = Scheduler(tasks("a"), Limits(deadline=time.monotonic() - 1))
+    scheduler = Scheduler(tasks("a"), time.monotonic() - 1)
     assert scheduler.take() is None
     assert scheduler.answers() == [Failure("a", 0, "the time limit was reached", 0.0, kind="skipped")]
+
+
+def test_without_a_deadline_there_is_no_end():
+    assert Scheduler(tasks("a")).remaining() == float("inf")
+    assert Scheduler(tasks("a"), 0.0).remaining() < 0
 
 
 def test_the_reserve_is_kept_for_what_follows():
     assert Scheduler(tasks("a"), in_a_minute(), reserve=59.999).take() is None
     assert Scheduler(tasks("a"), in_a_minute(), reserve=1).take() is not None
+
+
+def test_each_specialist_that_is_begun_takes_its_part_of_what_follows():
+    scheduler = Scheduler(tasks("a", "b", "c"), in_a_minute(), each=10)
+    left = []
+    while (job := scheduler.take()) is not None:
+        left.append(round(scheduler.remaining()))
+        scheduler.accept(job.position, done(job) if job.task.specialist != "a" else job.task.failed("error", "no"))
+    assert left == [50, 50, 40]  # what failed takes nothing
+    assert round(Scheduler(tasks("a"), in_a_minute(), each=1000).remaining()) == 60
+    crowded = Scheduler(tasks("a"), in_a_minute(), each=1000)
+    crowded.take()
+    assert round(crowded.remaining()) == 30  # half of the time is for tasks in any case
 
 
 def test_a_specialist_that_cannot_be_finished_is_skipped_whole():
@@ -83,7 +101,7 @@ def test_a_task_that_hangs_leaves_time_for_those_that_wait():
 
 
 def test_memory_is_divided_among_the_workers():
-    scheduler = Scheduler(tasks("a", "b"), Limits(memory=1000))
+    scheduler = Scheduler(tasks("a", "b"), memory=1000)
     scheduler.set_workers(4)
     assert scheduler.take().memory == 250
 
@@ -122,7 +140,7 @@ def test_who_watches_may_stop_the_rest():
 def test_where_time_is_short_a_task_that_can_be_smaller_is():
     tasks = [Task("large", fold, grown, (1.0,), cost=100.0, shrink=lambda share: (share,)) for fold in range(2)]
     tasks += [Task("small", 0, grown, (1.0,), cost=0.1)]
-    scheduler = Scheduler(tasks, Limits(deadline=time.monotonic() + 100))
+    scheduler = Scheduler(tasks, time.monotonic() + 100)
     taken = {}
     while (job := scheduler.take()) is not None:
         taken[job.task.specialist, job.task.fold] = job.task.args[0]
@@ -132,7 +150,7 @@ def test_where_time_is_short_a_task_that_can_be_smaller_is():
 
 
 def test_a_task_that_was_ended_by_the_clock_tells_how_slow_the_machine_is():
-    scheduler = Scheduler(tasks("a", "b", cost=1.0), Limits(deadline=time.monotonic() + 100))
+    scheduler = Scheduler(tasks("a", "b", cost=1.0), time.monotonic() + 100)
     job = scheduler.take()
     before = scheduler.plan.seconds("b")
     scheduler.accept(job.position, job.task.failed("timeout", "ended", seconds=10.0))

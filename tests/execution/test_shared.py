@@ -15,6 +15,7 @@ import pandas as pd
 import pytest
 from scipy import sparse
 
+from softlearning.execution import Processes, Task, run
 from softlearning.execution.shared import PREFIX, Scratch, is_gone, owner, started, sweep
 
 
@@ -100,3 +101,24 @@ def test_a_process_is_known_by_number_and_start():
     assert is_gone(f"{machine}-{pid}-{start}0")
     assert not is_gone(f"another-{pid}-{start}0")
     assert not is_gone("notes")
+
+
+def kept(scratch, value):
+    return scratch.keep(value)
+
+
+def test_what_a_task_has_made_lies_in_a_file_for_the_driver_and_lives_on_without_it():
+    made = np.arange(1000.0)
+    with Processes() as engine:
+        [outcome] = run([Task("a", 0, kept, (engine.scratch, made))], engine=engine)
+        assert outcome.value.path.startswith(engine.scratch.folder)
+        own = outcome.value.own()
+    assert own.flags.writeable
+    np.testing.assert_array_equal(own, made)
+
+
+def test_what_is_made_in_the_driver_or_on_another_machine_is_held():
+    with Scratch(shared=True) as here, Scratch(shared=False, fit="x") as far:
+        for scratch in (here, far):
+            made = object()
+            assert scratch.keep(made).own() is made

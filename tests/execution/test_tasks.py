@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from softlearning.execution.tasks import FAILED, Failure, Limits, Outcome, Task, parse_bytes, perform, say
+from softlearning.execution.tasks import FAILED, Failure, Outcome, Task, parse_bytes, perform, say
 from tests.execution.calls import grown, refuse
 
 
@@ -54,11 +54,6 @@ def test_an_error_whose_message_cannot_be_made_is_said_all_the_same():
 
     assert say(Shy()) == "Shy: (its message cannot be printed)"
     assert len(say(ValueError("x" * 10_000))) == 2000
-
-
-def test_without_a_deadline_time_has_no_end():
-    assert Limits().remaining() == float("inf")
-    assert Limits(deadline=0.0).remaining() < 0
 
 
 @pytest.mark.parametrize(

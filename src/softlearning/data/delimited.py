@@ -99,26 +99,33 @@ def open_bytes(path: Path) -> Any:
     return path.open("rb")
 
 
-def _open_zstd(path: Path) -> Any:
+def pyarrow_for(path: Path) -> Any:
+    """The package that reads and writes this file."""
+    try:
+        import pyarrow as pa
+        import pyarrow.feather
+        import pyarrow.ipc
+        import pyarrow.parquet
+    except ImportError:
+        raise ValueError(f"{path.name} needs pyarrow: pip install 'softlearning[arrow]'") from None
+    return pa
+
+
+def open_zstd(path: Path, mode: str = "rb") -> Any:
+    """A file packed by zstd, to read or write."""
     try:
         from compression import zstd  # Python 3.14
-
-        return zstd.open(path, "rb")
     except ImportError:
-        pass
-    try:
-        import pyarrow
-
-        return pyarrow.input_stream(str(path), compression="zstd")
-    except ImportError:
-        raise ValueError(f"reading {path.name} needs pyarrow: pip install 'softlearning[arrow]'") from None
+        pa = pyarrow_for(path)
+        return (pa.input_stream if mode == "rb" else pa.output_stream)(str(path), compression="zstd")
+    return zstd.open(path, mode)
 
 
 PACKED: dict[bytes, Any] = {
     b"\x1f\x8b": gzip.open,
     b"BZh": bz2.open,
     b"\xfd7zXZ\x00": lzma.open,
-    b"\x28\xb5\x2f\xfd": _open_zstd,
+    b"\x28\xb5\x2f\xfd": open_zstd,
 }  # first bytes -> how to open
 
 

@@ -20,7 +20,7 @@ from typing import Any, TextIO, cast
 import numpy as np
 import pandas as pd
 
-from softlearning.data.delimited import open_text, read_delimited
+from softlearning.data.delimited import open_text, open_zstd, pyarrow_for, read_delimited
 from softlearning.data.messages import nearest
 
 ENDINGS = {
@@ -108,19 +108,8 @@ def _ending(path: Path) -> str:
     return (path.with_suffix("") if path.suffix.lower() in PACKED_ENDINGS else path).suffix.lower()
 
 
-def _pyarrow(path: Path) -> Any:
-    try:
-        import pyarrow as pa
-        import pyarrow.feather
-        import pyarrow.ipc
-        import pyarrow.parquet
-    except ImportError:
-        raise ValueError(f"{path.name} needs pyarrow: pip install 'softlearning[arrow]'") from None
-    return pa
-
-
 def _read_parquet(path: Path, rows: int | None) -> Iterator[pd.DataFrame]:
-    pa = _pyarrow(path)
+    pa = pyarrow_for(path)
     try:
         if rows is None:
             yield pa.parquet.read_table(path).to_pandas()
@@ -132,16 +121,13 @@ def _read_parquet(path: Path, rows: int | None) -> Iterator[pd.DataFrame]:
 
 
 def _read_arrow(path: Path, rows: int | None) -> Iterator[pd.DataFrame]:
-    pa = _pyarrow(path)
+    pa = pyarrow_for(path)
     try:
-        with pa.OSFile(str(path)) as source:
-            magic = source.read(6)
+        with path.open("rb") as source:
+            framed = source.read(6).startswith((b"FEA1", b"ARROW1"))
             source.seek(0)
-            if magic.startswith(b"FEA1"):
-                table = pa.feather.read_table(path)
-            else:
-                table = (pa.ipc.open_file if magic == b"ARROW1" else pa.ipc.open_stream)(source).read_all()
-            yield from _parts(table.to_pandas(), rows)
+            table = pa.feather.read_table(source) if framed else pa.ipc.open_stream(source).read_all()
+        yield from _parts(table.to_pandas(), rows)
     except (pa.ArrowInvalid, OSError) as error:
         raise ValueError(f"{path} is not a readable {_ending(path)[1:] or 'arrow'} file: {error}") from None
 
@@ -252,16 +238,8 @@ def write_table(frames: pd.DataFrame | Iterable[pd.DataFrame], path: str | Path)
 
 
 def _open_for_writing(part: Path, suffix: str) -> TextIO:
-    opened: Any = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open, ".zst": _create_zstd}.get(suffix, open)
+    opened: Any = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open, ".zst": open_zstd}.get(suffix, open)
     return io.TextIOWrapper(opened(part, "wb"), encoding="utf-8", errors="replace", newline="")
-
-
-def _create_zstd(part: Path, mode: str) -> Any:
-    try:
-        from compression import zstd  # Python 3.14
-    except ImportError:
-        return _pyarrow(part).output_stream(str(part), compression="zstd")
-    return zstd.open(part, mode)
 
 
 def _write_excel(frames: Iterable[pd.DataFrame], part: Path) -> int:
@@ -276,7 +254,7 @@ def _write_excel(frames: Iterable[pd.DataFrame], part: Path) -> int:
 
 
 def _write_arrow(frames: Iterable[pd.DataFrame], part: Path, format: str) -> int:
-    pa = _pyarrow(part)
+    pa = pyarrow_for(part)
     begin = pa.parquet.ParquetWriter if format == "parquet" else pa.ipc.new_file
     rows, schema, writer = 0, None, cast(Any, None)
     with ExitStack() as stack:

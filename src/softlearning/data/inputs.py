@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numbers
 from collections import Counter
-from collections.abc import Iterator, Sequence
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -118,11 +117,8 @@ def _keep_types(X: Any) -> Any:
     for i, row in enumerate(X):
         if len(row) != len(X[0]):
             raise ValueError(f"ragged rows: row {i} has {len(row)} values, row 0 has {len(X[0])}")
-    return np.asarray(X) if _all_numbers(X) else np.array(X, dtype=object)
-
-
-def _all_numbers(rows: Sequence[Sequence[Any]]) -> bool:
-    return all(isinstance(value, numbers.Number) for row in rows for value in row)
+    numeric = all(isinstance(value, numbers.Number) for row in X for value in row)
+    return np.asarray(X) if numeric else np.array(X, dtype=object)
 
 
 def _holds_words(X: Any) -> bool:
@@ -148,35 +144,12 @@ def _checked_array(X: Any, least_rows: int) -> np.ndarray:
     array = check_array(
         X, dtype=np.float64, order="C", ensure_all_finite=False, ensure_min_samples=least_rows, input_name="X"
     )
-    bad = first_infinity(array)
-    if bad is not None:
-        raise ValueError(f"Input X contains infinity: row {bad[0]}, column {bad[1]}; give a number, or NaN for missing")
+    if not np.isfinite(array.min(initial=0.0) + array.max(initial=0.0)):  # NaN, or infinity
+        for row, column in np.argwhere(np.isinf(array))[:1]:
+            raise ValueError(
+                f"Input X contains infinity: row {row}, column {column}; give a number, or NaN for missing"
+            )
     return array
-
-
-def _suspects(array: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
-    """Blocks of rows whose sum is not finite: one pass over clean data, and no copy."""
-    step = max(1, 1_000_000 // max(1, array.shape[1]))
-    for start in range(0, len(array), step):
-        block = array[start : start + step]
-        with np.errstate(over="ignore", invalid="ignore"):
-            total = block.sum()
-        if not np.isfinite(total):
-            yield start, block
-
-
-def first_infinity(array: np.ndarray) -> tuple[int, int] | None:
-    """Row and column of the first infinity, if any."""
-    for start, block in _suspects(array):
-        rows, columns = np.nonzero(np.isinf(block))
-        if len(rows):
-            return start + int(rows[0]), int(columns[0])
-    return None
-
-
-def count_missing(array: np.ndarray) -> int:
-    """How many cells are NaN (missing)."""
-    return sum(int(np.isnan(block).sum()) for _, block in _suspects(array))
 
 
 def largest(array: np.ndarray) -> float:

@@ -17,15 +17,7 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
-from softlearning.data.inputs import (
-    checked_sparse,
-    count_missing,
-    frame_or_array,
-    has_names,
-    is_frame,
-    largest,
-    numbered_frame,
-)
+from softlearning.data.inputs import checked_sparse, frame_or_array, has_names, is_frame, largest, numbered_frame
 from softlearning.data.messages import nearest, printable
 from softlearning.data.values import (
     Cells,
@@ -154,7 +146,7 @@ def infer_schema(X: Any, column_types: Mapping[str, str] | None = None) -> Schem
         return _infer_frame(data, dict(column_types or {}), has_names(X))
     if column_types:
         return _infer_frame(numbered_frame(data), dict(column_types), named=False)
-    return Schema("array", data.shape[0], data.shape[1], missing=count_missing(data), largest=largest(data))
+    return Schema("array", len(data), data.shape[1], missing=int(np.isnan(data).sum()), largest=largest(data))
 
 
 def _infer_frame(frame: pd.DataFrame, types: dict[str, str], named: bool) -> Schema:
@@ -175,11 +167,9 @@ def _check_types(types: Mapping[str, str], names: Sequence[str]) -> None:
     for name, given in types.items():
         if name not in names:
             raise ValueError(f"column_types names {name!r}, which is no column of the table; {nearest(name, names)}")
-        base = str(given).split(":")[0]
-        if base not in COLUMN_TYPES:
-            raise ValueError(
-                f"the type of {name!r} is {given!r}, which is no column type; {nearest(base, COLUMN_TYPES)}"
-            )
+        if (base := str(given).split(":")[0]) not in COLUMN_TYPES:
+            what = f"the type of {name!r} is {given!r}, which is no column type"
+            raise ValueError(f"{what}; {nearest(base, COLUMN_TYPES)}")
 
 
 def _infer_column(cells: Cells, name: str, asked: str | None) -> Column:

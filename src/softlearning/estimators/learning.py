@@ -21,9 +21,8 @@ from softlearning.data.schema import infer_schema
 from softlearning.data.validation import validate
 from softlearning.evaluation.aims import Aim, Choice, aim_of, check_aim, serve, standing, verdict
 from softlearning.execution import parse_bytes
-from softlearning.execution.callbacks import CallbackSupportMixin, telling, with_callbacks
 from softlearning.execution.checkpoint import Store
-from softlearning.execution.progress import watching
+from softlearning.execution.progress import CallbackSupportMixin, telling, watching, with_callbacks
 from softlearning.execution.threads import one_thread
 from softlearning.library import Library, resolve
 from softlearning.library.quantiles import aimed_rows

@@ -24,7 +24,7 @@ from softlearning.execution import worker
 from softlearning.execution.engines import Engine, Here, Joblib, Processes, attempt
 from softlearning.execution.scheduler import Scheduler
 from softlearning.execution.shared import Scratch, Shared
-from softlearning.execution.tasks import FAILED, Event, Failure, Limits, Outcome, Task, parse_bytes
+from softlearning.execution.tasks import FAILED, Event, Failure, Outcome, Task, parse_bytes
 
 __all__ = ["FAILED", "Engine", "Event", "Failure", "Here", "Joblib", "Outcome", "Processes", "Scratch", "Shared"]
 __all__ += ["Task", "attempt", "cores", "open_engine", "parse_bytes", "run"]
@@ -42,6 +42,7 @@ def run(
     watch: Callable[[Event], Any] | None = None,
     refits: int = 0,
     reserve: float = 0.0,
+    each: float = 0.0,
 ) -> list[Outcome | Failure]:
     """Outcomes in the order of the tasks; the costliest are started first.
 
@@ -49,18 +50,19 @@ def run(
     ----------
     engine : who carries the tasks, in a `with` block of the caller's; None takes what `open_engine` gives.
     deadline : an instant of `time.monotonic`. Whole specialists follow each other by rank, those that cannot be
-        finished are skipped, and time is kept for as many `refits` of each and for `reserve` seconds of other work.
+        finished are skipped, and time is kept for as many `refits` of each, for `reserve` seconds of other work, and
+        for `each` seconds of it for every specialist that is begun.
     memory_limit : the bytes that the tasks under way may take together, beyond what their processes hold when they
         begin. A limit isolates.
     store : gives back what was finished before and keeps what finishes now.
     watch : hears of every event.
     """
-    limits = Limits(parse_bytes(memory_limit), deadline)
-    scheduler = Scheduler(tasks, limits, store, watch, refits, reserve)
+    scheduler = Scheduler(tasks, deadline, parse_bytes(memory_limit), store, watch, refits, reserve, each)
     if engine is not None:
         carry(scheduler, engine)
     else:
-        with open_engine(n_jobs=n_jobs, isolate=isolate or limits != Limits(), store=store) as chosen:
+        limited = deadline is not None or memory_limit is not None
+        with open_engine(n_jobs=n_jobs, isolate=isolate or limited, store=store) as chosen:
             carry(scheduler, chosen)
     return scheduler.answers()
 

@@ -30,7 +30,7 @@ import numpy as np
 
 from softlearning.data.versions import versions
 from softlearning.execution.fingerprint import fingerprint, own_text
-from softlearning.execution.shared import is_gone, owner
+from softlearning.execution.shared import Shared, is_gone, owner
 
 FORMAT = 2
 SHA = 32  # bytes
@@ -155,7 +155,9 @@ class Store:
             elif self.dump is None:
                 raise TypeError(f"{name} is a {type(part).__name__}, and there is no way to keep one")
             else:
-                parts[f"model {name}"] = np.frombuffer(self.dump(part), np.uint8)
+                shared = isinstance(part, Shared)
+                dumped = self.dump(part.own() if shared else part)
+                parts[f"{'shared' if shared else 'model'} {name}"] = np.frombuffer(dumped, np.uint8)
         file = io.BytesIO()
         np.savez(file, allow_pickle=False, **parts)
         return file.getvalue()
@@ -166,8 +168,9 @@ class Store:
             for entry in parts.files:
                 kind, name = entry.split(" ", 1)
                 value[name] = parts[entry].item() if kind == "number" else parts[entry]
-                if kind == "model":
-                    value[name] = self.load(value[name].tobytes(), task)  # type: ignore[misc]
+                if kind in ("model", "shared"):
+                    model = self.load(value[name].tobytes(), task)  # type: ignore[misc]
+                    value[name] = Shared(model) if kind == "shared" else model
         return value
 
 

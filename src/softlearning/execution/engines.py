@@ -42,6 +42,7 @@ Answer = tuple[int, Outcome | Failure]  # position of the task in the list, and 
 TRIES = 3  # how often a task is begun when something else ended its process
 DEATHS = 5  # a task that was under way each time that this many drivers died is not begun again
 HANDOVER = 1.0  # seconds of work in this process before the processes that were asked for are started
+CERTAIN = 0.02  # of the time that remains: a task that is expected to take less cannot cost the time limit
 LOOK = 0.1  # seconds between two looks at the memory of workers, where the system sets no cap
 ON_THIS_MACHINE = ("loky", "threading", "multiprocessing", "sequential")  # joblib's own backends
 UNCAPPED = (
@@ -143,7 +144,8 @@ def attempt(task: Task) -> Outcome | Failure:
 class Processes(Engine):
     """Each task in a process that may be lost.
 
-    Where nothing asks for that (`patient`), tasks run in this process as long as starting others would not pay.
+    Short tasks that are trusted, or all where nothing asks for processes (`patient`), run in this process as long as
+    starting others would not pay.
     """
 
     def __init__(self, workers: int = 1, patient: bool = False, store: Any = None):
@@ -154,18 +156,27 @@ class Processes(Engine):
         self.answers: deque[Answer] = deque()  # of tasks that never got a process
 
     def outcomes(self, take: Callable[[], Job | None]) -> Iterator[Answer]:
-        """Carry the tasks that `take` hands out, in this process first where that was asked for."""
-        pays = begun_to_pay()
-        while self.patient and not pays() and (job := take()) is not None:
+        """Carry the tasks that `take` hands out, in this process first as long as they are short."""
+        pays = begun_to_pay() if self.workers > 1 else lambda: False
+        job = None
+        while not pays() and (job := take()) is not None and self.is_for_here(job):
             yield job.position, here(job, self.store)
-        yield from super().outcomes(take)
+            job = None
+        first = iter([job] if job else [])
+        yield from super().outcomes(lambda: next(first, None) or take())
+
+    def is_for_here(self, job: Job) -> bool:
+        """Whether a task may run in this process: nobody could end it there."""
+        left = float("inf") if job.until is None else job.until - time.monotonic()
+        short = job.task.cost <= min(HANDOVER, CERTAIN * left)
+        return (self.patient or job.task.trusted) and short and job.memory is None and job.task.limit is None
 
     def submit(self, job: Job, tries: int = 1) -> None:
         """Begin a task. What cannot be sent runs here, unless a limit forbids."""
         trace = os.path.join(self.scratch.folder, f"{job.position}.trace") if self.scratch.folder else ""
         try:
             pickled = cloudpickle.dumps((perform_alone, (job.task,)))
-            at = self.idle.pop() if self.idle else pool.Worker()
+            at = self._worker()
         except pool.CannotStart as error:
             warnings.warn(f"{error}: tasks run in this process, where a crash or a hang is the fit's", stacklevel=2)
             self.answers.append((job.position, attempt(job.task)))
@@ -178,6 +189,13 @@ class Processes(Engine):
             at.give(pickled, job.seconds, job.until, job.memory, trace)
             if at.watched():
                 say_once(UNCAPPED)
+
+    def _worker(self) -> pool.Worker:
+        while self.idle:
+            if (at := self.idle.pop()).lasts():
+                return at
+            at.close()
+        return pool.Worker()
 
     def next_done(self) -> Answer:
         """Wait for news of the workers; those that overstay or overeat are ended."""
@@ -203,7 +221,7 @@ class Processes(Engine):
             self.answers.append((job.position, job.task.failed("crash", f"its process was lost {TRIES} times")))
         else:
             self.submit(job, tries + 1)
-        if said[0] == "value" and not pool.forks():
+        if said[0] == "value" and (job.task.trusted or not pool.forks()):
             self.idle.append(at)
         else:
             at.close()

@@ -145,14 +145,9 @@ def of_column(thing: Any) -> list:
 
 
 def of_matrix(thing: Any) -> list:
-    """A sparse matrix as its parts."""
-    rows = thing if thing.format in ("csr", "csc") else thing.tocoo()
-    return [
-        rows.format,
-        rows.shape,
-        rows.data,
-        *((rows.coords) if rows.format == "coo" else (rows.indices, rows.indptr)),
-    ]
+    """A sparse matrix as its format and its rows."""
+    rows = thing.tocsr()
+    return [thing.format, rows.shape, rows.data, rows.indices, rows.indptr]
 
 
 def of_function(thing: types.FunctionType) -> list:

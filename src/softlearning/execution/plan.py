@@ -1,5 +1,7 @@
 """What to begin under a time limit: whole specialists in the order of their rank, if they can be finished.
 
+The cheapest of the first few leads: soon there is something to predict with, and it is known how fast this machine is.
+
 A specialist counts only when all its folds and its refit are done, so the question before each task is whether all
 that is left of its specialist can be done in the time that remains. Seconds are those that were expected, corrected by
 how wrong the expectations were so far; once a fold of a specialist has finished, its own seconds count.
@@ -18,6 +20,7 @@ from statistics import fmean, median
 UNSURE = 5.0  # an expectation may be wrong by this factor before a specialist is skipped for it
 CORRECTED = 2.0  # the same once others have shown how wrong expectations are on this machine
 PORTION = 0.25  # of the time that remains, for one specialist while others wait
+LEADERS = 4  # specialists by rank, of which the cheapest is begun first
 LEAST = 0.1  # of its seconds, even beyond its portion; a specialist for which there is no time for that is skipped
 SLACK = 1.5  # folds differ: a task may take so much longer than its share of the time
 
@@ -30,12 +33,14 @@ class Plan:
     tasks : how many tasks each has.
     workers : how many tasks run at once.
     refits : tasks of the same size that each specialist needs later.
+    least : the smallest share of its seconds that a task of each specialist can be given, where that is not small.
     """
 
     costs: Mapping[str, float]
     tasks: Mapping[str, int]
     workers: int = 1
     refits: int = 0
+    least: Mapping[str, float] = field(default_factory=dict)
     finished: dict[str, list[float]] = field(default_factory=dict)
     begun: set[str] = field(default_factory=set)
     given_up: set[str] = field(default_factory=set)
@@ -72,9 +77,9 @@ class Plan:
             work = self.workers * remaining / (self.left(name) + self.refits)
             waiting = set(self.tasks) - self.begun - self.given_up - {name}
             clock = max(remaining - self.owed(name), 0.0) / SLACK / max(self.rounds(name), 1)
-            needed = max(self.seconds(name), 1e-9)
-            fits = min(max(PORTION * work, LEAST * needed) if waiting else work, clock) / needed
-            self.shares[name] = 1.0 if fits >= 1 else max(fits, LEAST)
+            needed, least = max(self.seconds(name), 1e-9), max(LEAST, self.least.get(name, 0.0))
+            fits = min(max(PORTION * work, least * needed) if waiting else work, clock) / needed
+            self.shares[name] = min(max(fits, least), 1.0)
         return self.shares.get(name, 1.0)
 
     def left(self, name: str) -> int:
@@ -117,5 +122,7 @@ def rounded(seconds: float) -> str:
 
 
 def order(costs: Mapping[str, float], ranks: Mapping[str, float] | None = None) -> list[str]:
-    """Specialists by rank, the smallest first; among equals the cheapest first."""
-    return sorted(costs, key=lambda name: ((ranks or {}).get(name, 0.0), costs[name], name))
+    """Specialists by rank, the smallest first; among equals the cheapest first, and of the first few in any case."""
+    names = sorted(costs, key=lambda name: ((ranks or {}).get(name, 0.0), costs[name], name))
+    lead = names[:LEADERS].index(min(names[:LEADERS], key=costs.__getitem__)) if names else 0
+    return [*names[lead : lead + 1], *names[:lead], *names[lead + 1 :]]

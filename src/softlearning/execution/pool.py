@@ -3,8 +3,10 @@
 Processes start by the `spawn` method of the standard library, in an interpreter that knows nothing of the driver's
 script: scripts without a `__main__` guard and notebooks work. How many are started depends on the system:
 
-    Linux             one server, which imports the heavy libraries once and then forks a worker for each call
-    macOS, Windows    a worker for several calls, since forks are unsafe or unknown there; one that failed is ended
+    Linux             one server, which imports the heavy libraries once and then forks the workers
+    macOS, Windows    each worker imports them itself, since forks are unsafe or unknown there
+
+A worker answers several calls, and one that failed is ended; on Linux a call that is not trusted is its last.
 
 The environment variable SOFTLEARNING_START=spawn chooses the second way everywhere. The standard library's own
 "forkserver" is one for the whole program: what it has imported would be imported for the user's processes too.
@@ -42,6 +44,7 @@ PRELOAD = (
 )
 PATIENCE = 120.0  # seconds for a worker to come up
 GRACE = 0.25  # seconds between the watchdog inside a worker and the end from outside
+LARGE = 500 * 2**20  # bytes that a worker holds between two calls; one that holds more is ended
 STARVED = (-9, -6)  # exit codes of who gets no more memory: the kernel kills, and native code aborts
 
 
@@ -244,6 +247,12 @@ class Worker:
         except OSError:
             return ""
         return text.split("\nExtension modules")[0][-4000:]
+
+    def lasts(self) -> bool:
+        """Whether it can be given another call: it lives, and has kept little of the last."""
+        with contextlib.suppress(psutil.Error, AttributeError):
+            return not self.connection.poll() and self.handle.memory_info().rss < LARGE  # type: ignore[union-attr]
+        return False
 
     def watched(self) -> bool:
         """Whether its memory must be looked at, since the system sets no cap."""

@@ -1,7 +1,8 @@
-"""A live view of a fit: specialists x folds, elapsed and expected time, and what failed.
+"""Who watches a fit: a live view of specialists x folds with the expected time, and scikit-learn's callbacks.
 
 `Board` gathers the events of `execution.run` and knows nothing of the screen; `draw` turns it into a table of rich;
-`watching` is the context that a fit runs in.
+`watching` is the context that a fit runs in. scikit-learn's callback protocol is new in 1.9, and experimental there:
+each task of a fit is a subtask of it. Older versions have none: fits are as ever, and `set_callbacks` is not there.
 """
 
 from __future__ import annotations
@@ -11,9 +12,34 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from itertools import count
 from typing import Any
 
 from softlearning.execution.tasks import Event
+
+try:
+    from sklearn.callback import CallbackSupportMixin, with_callbacks
+except ImportError:  # scikit-learn 1.8
+
+    class NoContext:
+        """Hears of the fit and tells nobody."""
+
+        def call_on_fit_task_begin(self, **_: Any) -> None:
+            """Nothing."""
+
+        def call_on_fit_task_end(self, **_: Any) -> None:
+            """Nothing."""
+
+    class CallbackSupportMixin:  # type: ignore[no-redef]
+        """An estimator that takes no callbacks."""
+
+        def _init_callback_context(self, **_: Any) -> NoContext:
+            return NoContext()
+
+    def with_callbacks(method: Callable) -> Callable:
+        """The method as it is."""
+        return method
+
 
 MARKS = {"waiting": "·", "started": "▸", "finished": "✓", "restored": "↺", "failed": "✗"}
 COLOURS = {"waiting": "dim", "started": "yellow", "finished": "green", "restored": "cyan", "failed": "red"}
@@ -148,3 +174,29 @@ def watching(progress: bool | Callable[[Event], Any] = True, console: Any = None
 
     with Live(get_renderable=picture, console=console or Console(stderr=True), refresh_per_second=4):
         yield take
+
+
+BEGINS, ENDS = ("started",), ("finished", "failed", "restored")
+
+
+def telling(estimator: Any, context: Any, watch: Callable[[Event], Any] | None) -> Callable[[Event], Any] | None:
+    """A watch that also calls the hooks of the estimator's callbacks.
+
+    A hook that answers True stops the cross-fitting; what has finished is still weighed and refitted. Hooks run in
+    the driver, so callbacks keep their state whatever process or machine the tasks run in.
+    """
+    if not getattr(estimator, "_skl_callbacks", None):
+        return watch
+    numbers, running = count(), {}
+
+    def take(event: Event) -> bool:
+        stop = bool(watch(event)) if watch is not None else False
+        key = event.specialist, event.fold
+        if event.kind in (*BEGINS, "restored"):
+            subtask = context.subcontext(task_name=f"{event.specialist}, fold {event.fold}", task_id=next(numbers))
+            running[key] = subtask.call_on_fit_task_begin(estimator=estimator)
+        if event.kind in ENDS and key in running:
+            stop = bool(running.pop(key).call_on_fit_task_end(estimator=estimator)) or stop
+        return stop and event.fold != "refit"
+
+    return take

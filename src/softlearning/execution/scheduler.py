@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from softlearning.execution.plan import Plan, order
-from softlearning.execution.tasks import FOREVER, FREE, Event, Failure, Limits, Outcome, Task
+from softlearning.execution.tasks import Event, Failure, Outcome, Task
+
+FOREVER = float("inf")
 
 
 @dataclass(frozen=True)
@@ -31,26 +34,29 @@ class Scheduler:
     """The costliest tasks come first; under a deadline whole specialists follow each other as in `plan`.
 
     When a task of a specialist has failed, its other tasks are cancelled: it cannot be part of the blend any more.
-    `reserve` are seconds before the deadline that are kept for what follows.
+    The deadline is an instant of `time.monotonic`. Before it `reserve` seconds are for what follows, and `each` for
+    every specialist that is begun, up to half of the time. The bytes of `memory` are for all tasks under way together.
     """
 
     def __init__(
         self,
         tasks: Sequence[Task],
-        limits: Limits = FREE,
+        deadline: float | None = None,
+        memory: int | None = None,
         store: Any = None,
         watch: Callable[[Event], Any] | None = None,
         refits: int = 0,
         reserve: float = 0.0,
+        each: float = 0.0,
     ):
-        self.tasks, self.limits, self.store, self.watch = list(tasks), limits, store, watch
-        self.workers, self.reserve = 1, reserve
+        self.tasks, self.store, self.watch = list(tasks), store, watch
+        self.deadline, self.memory, self.workers, self.reserve, self.each = deadline, memory, 1, reserve, each
         self.answered: dict[int, Outcome | Failure] = {}
         self.lost: dict[str, tuple[str, str]] = {}  # specialist -> kind and reason why its other tasks are not begun
         self.stopped: tuple[str, str] | None = None
         self.lock = threading.RLock()  # joblib asks for the next task from its own threads
         self._restore()
-        self.plan = self._planned(refits) if limits.deadline is not None else None
+        self.plan = self._planned(refits) if deadline is not None else None
         for i in reversed(self.waiting):
             self._tell("waiting", tasks[i])
 
@@ -66,7 +72,8 @@ class Scheduler:
         costs = {task.specialist: task.cost for task in self.tasks}
         ranks = order(costs, {task.specialist: task.rank for task in self.tasks})
         self.waiting.sort(key=lambda i: (-ranks.index(self.tasks[i].specialist), -i))
-        return Plan(costs, Counter(self.tasks[i].specialist for i in self.waiting), self.workers, refits)
+        least = {task.specialist: task.least for task in self.tasks}
+        return Plan(costs, Counter(self.tasks[i].specialist for i in self.waiting), self.workers, refits, least)
 
     def set_workers(self, workers: int) -> None:
         """How many tasks will be under way at a time."""
@@ -76,7 +83,10 @@ class Scheduler:
 
     def remaining(self) -> float:
         """Seconds for the tasks of this list."""
-        return self.limits.remaining() - self.reserve
+        if self.deadline is None or self.plan is None:
+            return FOREVER
+        left = self.deadline - time.monotonic() - self.reserve
+        return left - min(self.each * len(self.plan.begun - self.plan.given_up), left / 2)
 
     def take(self) -> Job | None:
         """The next task to begin."""
@@ -91,8 +101,8 @@ class Scheduler:
                     self._tell("failed", task, error=refused[1])
                 else:
                     self._tell("started", task)
-                    memory = self.limits.memory and self.limits.memory // self.workers
-                    return Job(position, task, self._allowance(task), self.limits.deadline, memory)
+                    memory = self.memory and self.memory // self.workers
+                    return Job(position, task, self._allowance(task), self.deadline, memory)
         return None
 
     def _sized(self, task: Task) -> Task:

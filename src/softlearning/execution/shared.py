@@ -62,6 +62,10 @@ class Shared:
         """The data, read-only."""
         return fetched(self.path) if self.path else read_only(self.held)
 
+    def own(self) -> Any:
+        """The data for good: what lies in a file is read, and lives on without it."""
+        return fetched(self.path, mapped=False) if self.path else self.held
+
     @cached_property
     def digest(self) -> str:
         """SHA-256 of the content, wherever it lies."""
@@ -77,6 +81,7 @@ class Scratch:
 
     def __init__(self, shared: bool, fit: str = ""):
         self.shared, self.fit = shared, fit
+        self.driver = os.getpid()
         self.folder = ""
         self.count = 0
         self.held: dict[str, Any] = {}  # what `once` made, where there is no folder
@@ -117,6 +122,15 @@ class Scratch:
         with contextlib.suppress(OSError):  # the disk is full: the next who asks makes it again
             stored(data, path)
         return data
+
+    def keep(self, data: Any) -> Shared:
+        """A handle for the driver on what a task has made, which need not travel if both read this folder."""
+        path = os.path.join(self.folder, f"{uuid.uuid4().hex}.kept")
+        if self.shared and self.folder and os.getpid() != self.driver:
+            with contextlib.suppress(OSError):
+                stored(data, path)
+                return Shared(path=path)
+        return Shared(held=data)
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "held": {}}
@@ -187,10 +201,10 @@ def stored(data: Any, path: str) -> None:
         raise
 
 
-def fetched(path: str) -> Any:
-    """What `stored` wrote; large buffers are mapped."""
+def fetched(path: str, mapped: bool = True) -> Any:
+    """What `stored` wrote; large buffers are mapped, or read."""
     with open(path, "rb") as file:
-        whole = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+        whole = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if mapped else bytearray(file.read()))
     size = int.from_bytes(whole[-8:], "little")
     skeleton, spans = pickle.loads(whole[-8 - size : -8])
     return pickle.loads(skeleton, buffers=[whole[first : first + length] for first, length in spans])

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-FOREVER = float("inf")
 FAILED = frozenset({"error", "timeout", "memory", "crash"})  # kinds of a task that ran and did not end well
 UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 
@@ -22,7 +21,9 @@ class Task:
 
     `cost` is the expected seconds on this machine; without a deadline the costliest tasks are started first. Under a
     deadline specialists follow each other by `rank`, the smallest first. `limit` in seconds ends the task, None leaves
-    that to the deadline. `shrink` gives the arguments of the same task for a share of its seconds, where time is short.
+    that to the deadline. `shrink` gives the arguments of the same task for a share of its seconds, where time is short;
+    `least` is the smallest. One that is `trusted` may run in the driver's process while others start, and in a process
+    that others use after it.
     """
 
     specialist: str
@@ -33,6 +34,8 @@ class Task:
     limit: float | None = None
     rank: float = 0.0
     shrink: Callable[[float], tuple] | None = None
+    least: float = 0.0
+    trusted: bool = False
 
     def failed(self, kind: str, error: str, seconds: float = 0.0, trace: str = "") -> Failure:
         """The Failure of this task."""
@@ -77,21 +80,6 @@ class Event:
     total: int
     error: str = ""
     cost: float = 1.0
-
-
-@dataclass(frozen=True)
-class Limits:
-    """What tasks may use: bytes, and time until an instant of `time.monotonic`."""
-
-    memory: int | None = None
-    deadline: float | None = None
-
-    def remaining(self) -> float:
-        """Seconds until the deadline."""
-        return FOREVER if self.deadline is None else self.deadline - time.monotonic()
-
-
-FREE = Limits()
 
 
 def perform(task: Task, caught: type[BaseException] = BaseException) -> Outcome | Failure:

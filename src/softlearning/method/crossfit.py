@@ -7,6 +7,7 @@ business of `execution`.
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -22,7 +23,7 @@ from sklearn.utils import get_tags
 
 from softlearning.execution import Failure, Outcome, Task, open_engine, run
 from softlearning.library import Library, Shape, Specialist, dummy_row
-from softlearning.method.fitting import Work, fewer_rows, fit_and_predict, sampled, seed_for, stacker_features
+from softlearning.method.fitting import SMALLEST, Work, fewer_rows, fit_and_predict, sampled, seed_for, stacker_features
 from softlearning.method.folds import Split, fold_of_row, second_splits
 from softlearning.method.preparation import REFIT, Preparation, ViewKey
 from softlearning.method.training import Resources, Training
@@ -35,7 +36,7 @@ SHRINK = 50.0  # nats, by the study of defaults: with less, small tables make sp
 FEW = 2_000  # rows up to which calibration is cross-fitted; beyond, two numbers flatter by nothing that counts
 MORE_ROWS = 1.1  # rounds on all rows for each round in a fold, whose models see fewer
 ENOUGH = 5_000  # rows that a calibration is learnt from
-AFTER = 5e-6  # seconds for each held-out number that weights and tables are made of, measured on one core
+AFTER = 5e-7  # seconds for each held-out number that weights and tables are made of, measured on a core of its own
 NO_EARLIER_ROWS = "in the first fold nothing is predicted yet that a stacker could learn from"
 
 
@@ -48,9 +49,9 @@ class CrossFit:
     each row is calibrated by what the other folds say. `skipped` has the reason for each specialist that never ran,
     `failures` for each that ran and failed. `rounds` are those of boosting, as its folds
     stopped; `samples` the rows of a fold that a specialist learnt from, where those are not all of them. `models` are
-    the models of the folds where they are kept. `alone` are the weights of level 1 when it is solved by itself, where
-    there is a level 2. `sharpness` is how far specialists are sharpened in the blend; with few rows the held-out ones
-    of a fold by what the others say, `sharpness_of_fold`.
+    handles on the models of the folds where they are kept. `alone` are the weights of level 1 when it is solved by
+    itself, where there is a level 2. `sharpness` is how far specialists are sharpened in the blend; with few rows the
+    held-out ones of a fold by what the others say, `sharpness_of_fold`.
     """
 
     library: Library
@@ -225,15 +226,29 @@ def run_level(level: int, library: Library, table: Preparation, done: CrossFit, 
     if not new:
         return done
     work = [work_for(s, table, done, fold, *split) for fold, split in enumerate(done.splits_of(level)) for s in new]
-    tasks, kept = [fit_task(w, Library(new), keep) for w in work], seconds_after(level, library, done, table.training)
-    outcomes = run_tasks(tasks, table, resources, refits=resources.refits, reserve=kept)
+    tasks, each = [fit_task(w, Library(new), keep) for w in work], seconds_after(level, library, done, table.training)
+    owed = resources.refits * refit_seconds(done) / table.engine.capacity()
+    kept = each * len(done.library)
+    outcomes = run_tasks(tasks, table, resources, refits=resources.refits, reserve=kept, owed=owed, each=each)
     return gather(done, new, outcomes, table.training, calibrate, level)
 
 
 def seconds_after(level: int, library: Library, done: CrossFit, training: Training) -> float:
-    """What weights, level 2 and the tables of a fit take when the tasks of a level are done."""
-    numbers = done.predicted.sum() * training.classes * (len(library) + len(done.library))
-    return AFTER * float(numbers) * (2 if level == 1 and library.level(2) else 1)
+    """What weights, level 2 and the tables of a fit take for each specialist when the tasks of a level are done."""
+    numbers = float(done.predicted.sum() * training.classes)
+    return AFTER * crowding() * numbers * (2 if level == 1 and library.level(2) else 1)
+
+
+def crowding() -> float:
+    """How many processes share a core of this machine now; 1 where the system does not tell."""
+    return max(getattr(os, "getloadavg", lambda: (1.0,))()[0] / (os.cpu_count() or 1), 1.0)
+
+
+def refit_seconds(done: CrossFit) -> float:
+    """What it takes to fit on all rows what earns weight in level 1 alone: each as long as a fold, and a part more."""
+    folds = len(done.splits)
+    each = [done.seconds[name][0] / folds for name, weight in done.alone.items() if weight > 0]
+    return sum(each) * folds / max(folds - 1, 1)
 
 
 def work_for(s: Specialist, table: Preparation, done: CrossFit, fold: int, train, test=None) -> Work:
@@ -254,14 +269,23 @@ def fit_task(work: Work, library: Library, keep: bool) -> Task:
     """A fit as a task; under a limit the specialists are begun in the order of the library."""
     s, training = work.specialist, work.table.training
     fold = "refit" if work.fold == REFIT else work.fold
-    cost = s.seconds(len(work.train), training.schema.width, training.classes)
-    rank, shrink = library.names.index(s.name), partial(fewer_rows, work, keep)
-    return Task(s.name, fold, fit_and_predict, (work, keep), cost=cost, rank=rank, shrink=shrink)
+    seconds = partial(s.seconds, columns=training.schema.width, classes=training.classes)
+    cost, rank, shrink = seconds(len(work.train)), library.names.index(s.name), partial(fewer_rows, work, keep)
+    least = seconds(min(SMALLEST, len(work.train))) / cost if cost > 0 else 1.0
+    task = partial(Task, s.name, fold, fit_and_predict, (work, keep), cost=cost, rank=rank, trusted=s.trusted)
+    return task(shrink=shrink, least=least)
 
 
 def run_tasks(
-    tasks: list[Task], table: Preparation, resources: Resources, refits: int = 0, reserve: float = 0.0
+    tasks: list[Task],
+    table: Preparation,
+    resources: Resources,
+    refits: int = 0,
+    reserve: float = 0.0,
+    owed: float = 0.0,
+    each: float = 0.0,
 ) -> list[Outcome | Failure]:
+    """Run tasks with the resources of a fit; `reserve` and `owed` are seconds for what follows, as far as there are."""
     left = 0.0 if resources.deadline is None else max(resources.deadline - time.monotonic(), 0.0)
     return run(
         tasks,
@@ -271,7 +295,8 @@ def run_tasks(
         store=resources.checkpoint,
         watch=resources.watch,
         refits=refits,
-        reserve=min(reserve, left / 5),
+        reserve=min(reserve, left / 5) + min(owed, left / 2),
+        each=each,
     )
 
 

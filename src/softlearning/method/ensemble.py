@@ -95,7 +95,10 @@ def refit(ensemble: Ensemble, crossed: CrossFit, table: Preparation, resources: 
     """
     new = lacking(ensemble)
     work = [work_for(s, table, crossed, REFIT, table.training.live) for s in new]
-    tasks, kept = [fit_task(w, new, keep=True) for w in work], seconds_after(2, new, crossed, table.training)
+    tasks, kept = (
+        [fit_task(w, new, keep=True) for w in work],
+        seconds_after(2, new, crossed, table.training) * len(crossed.library),
+    )
     return completed(ensemble, work, table, run_tasks(tasks, table, resources, reserve=kept))
 
 
@@ -129,7 +132,7 @@ def completed(ensemble: Ensemble, work: list[Work], table: Preparation, outcomes
     seconds: dict[str, float] = {}
     for w, value in good:
         name = w.specialist.name
-        members[name] = (*members.get(name, ()), Member(value["model"], w.view))
+        members[name] = (*members.get(name, ()), Member(value["model"].own(), w.view))
         seconds[name] = seconds.get(name, 0.0) + value["fit_seconds"]
     grown = replace(
         ensemble,
@@ -150,7 +153,7 @@ def with_fold_models(ensemble: Ensemble, crossed: CrossFit, table: Preparation) 
             work = work_for(s, table, crossed, fold, *crossed.splits_of(s.level)[fold])
             if (key := work.view) is not None and key not in views:
                 views[key] = table.get(key, work.train, work.test).view
-            members[name] = (*members.get(name, ()), Member(crossed.models[name, fold], key))
+            members[name] = (*members.get(name, ()), Member(crossed.models[name, fold].own(), key))
     return replace(ensemble, views=ensemble.views | views, members=ensemble.members | members)
 
 

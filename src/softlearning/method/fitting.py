@@ -60,7 +60,7 @@ class Work:
 
 
 def fit_and_predict(work: Work, keep: bool) -> dict[str, Any]:
-    """Fit on the training rows and predict the held-out ones, if there are any; the model itself only to be kept."""
+    """Fit on the training rows and predict the held-out ones, if there are any; a handle on a model to be kept."""
     start = time.perf_counter()
     training, held_out, categorical = work.matrices()
     model = fit_model(work, writable(dense_if_needed(training, work.specialist), work.specialist), categorical)
@@ -73,7 +73,7 @@ def fit_and_predict(work: Work, keep: bool) -> dict[str, Any]:
         X = dense_if_needed(held_out, work.specialist)
         result["prediction"] = predict_tensor(model, X, t.classes, labels)
         result["predict_seconds"] = time.perf_counter() - fitted
-    return result | ({"model": model} if keep else {})
+    return result | ({"model": work.table.scratch.keep(model)} if keep else {})
 
 
 def fit_model(work: Work, X, categorical: tuple[int, ...]):
