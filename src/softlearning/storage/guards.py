@@ -18,6 +18,7 @@ from sklearn.tree._tree import NODE_DTYPE
 
 from softlearning.storage import native
 from softlearning.storage.container import ModelFileError
+from softlearning.storage.trial import NativeModel
 
 THREADS = {"n_jobs", "num_threads", "num_thread", "nthread", "nthreads", "thread_count"}
 COUNTS = ("n_classes_", "n_outputs_", "n_features_out_", "n_features_in_", "_n_features", "n_trees_per_iteration_")
@@ -123,6 +124,7 @@ HIST = ("HistGradientBoostingClassifier", "HistGradientBoostingRegressor")
 NEIGHBOURS = ("KNeighborsClassifier", "KNeighborsRegressor")
 METRICS = ("EuclideanDistance64", "ManhattanDistance64")
 LIGHTGBM = ("LGBMClassifier", "LGBMRegressor")
+CATBOOST = ("CatBoostClassifier", "CatBoostRegressor")
 OWNERS: dict[str, tuple[tuple[str, ...], str]] = {  # an object that trusts its owner -> the one place for it
     "Tree": (TREES, "tree_"),
     "TreePredictor": (HIST, "_predictors"),
@@ -399,24 +401,37 @@ def check_catboost(part: Part) -> None:
         native.check_catboost_bytes(part["__model"])
 
 
-def check_lightgbm(part: Part) -> None:
-    """Parameters reach its prediction as one text, split at blanks: names are from a list, values are plain."""
+def lightgbm_params(part: Part) -> dict[str, Any]:
+    """What reaches its prediction as one text, split at blanks."""
     public = {name: value for name, value in part.state.items() if not name.startswith("_") and name != "fitted_"}
-    for name, value in {**public, **part["_other_params"], "_objective": part.get("_objective")}.items():
-        part.must(
-            name in native.LIGHTGBM_NAMES, f"its parameter {name[:50]!r} is not among those that model files keep"
-        )
-        native.check_parameter("LightGBM", name, value, native.LIGHTGBM_WORD)
+    return {**public, **part["_other_params"], "_objective": part.get("_objective")}
+
+
+def check_lightgbm(part: Part) -> None:
+    check_lightgbm_params(part, lightgbm_params(part))
 
 
 def check_booster(part: Part) -> None:
-    for name, value in part["params"].items():
-        part.must(
-            name in native.LIGHTGBM_NAMES, f"its parameter {name[:50]!r} is not among those that model files keep"
-        )
-        native.check_parameter("LightGBM", name, value, native.LIGHTGBM_WORD)
+    check_lightgbm_params(part, part["params"])
     part.must(-1 <= part.number("best_iteration") < 2**31, "its best iteration is absurd")
     native.check_lightgbm_text(part["_handle"])
+
+
+def check_lightgbm_params(part: Part, params: dict[str, Any]) -> None:
+    """Names are from a list, values are plain."""
+    for name, value in params.items():
+        known = name in native.LIGHTGBM_NAMES
+        part.must(known, f"its parameter {name[:50]!r} is not among those that model files keep")
+        native.check_parameter("LightGBM", name, value, native.LIGHTGBM_WORD)
+
+
+def native_model(part: Part) -> list[NativeModel]:
+    """What a library of its own will open, if this is such a part."""
+    if part.kind in CATBOOST and part.get("__model") is not None:
+        return [NativeModel("CatBoost", part["__model"], {})]
+    if part.kind in LIGHTGBM and part.get("_Booster") is not None:
+        return [NativeModel("LightGBM", part["_Booster"]["_handle"], lightgbm_params(part))]
+    return []
 
 
 GUARDS: dict[str, Callable[[Part], None]] = {
@@ -432,7 +447,7 @@ GUARDS: dict[str, Callable[[Part], None]] = {
     "SplineTransformer": check_spline_columns,
     "OneHotEncoder": check_one_hot,
     **dict.fromkeys(("CountVectorizer", "HashingVectorizer", "TfidfVectorizer"), check_words),
-    **dict.fromkeys(("CatBoostClassifier", "CatBoostRegressor"), check_catboost),
+    **dict.fromkeys(CATBOOST, check_catboost),
     **dict.fromkeys(LIGHTGBM, check_lightgbm),
     "Booster": check_booster,
 }

@@ -23,7 +23,8 @@ import skops.io
 from softlearning.storage.allowed import FORGOTTEN, KEYS, class_of, is_allowed
 from softlearning.storage.arrays import read_npy, read_npz, store_npz
 from softlearning.storage.container import ModelFileError, description
-from softlearning.storage.guards import GUARDS, THREADS, Part, check_attributes, check_free
+from softlearning.storage.guards import GUARDS, THREADS, Part, check_attributes, check_free, native_model
+from softlearning.storage.trial import NativeModel
 
 PROTOCOL = 2  # of the skops schema
 DEEPEST = 90  # objects within objects
@@ -122,6 +123,7 @@ class Archive:
     trusted: Collection[str] | None
     met: set[str] = field(default_factory=set)
     strangers: set[str] = field(default_factory=set)
+    natives: list[NativeModel] = field(default_factory=list)
     depth: int = 0
 
     def take(self, size: int) -> None:
@@ -286,6 +288,7 @@ def guarded(part: Part, archive: Archive) -> Part:
     if part.name not in archive.strangers:
         check_attributes(part, class_of(part.name))
         GUARDS.get(part.kind, lambda part: None)(part)
+        archive.natives += native_model(part)
     return part
 
 
