@@ -8,7 +8,7 @@ from lightgbm import LGBMClassifier
 import softlearning
 from softlearning.storage import ModelFileError, trial
 from softlearning.storage.trial import NativeModel, try_apart, try_natives
-from tests.storage.crafted import Opened, plain, resized
+from tests.storage.crafted import resized
 from tests.storage.test_native import TARGETS, TREES, X
 
 LIMIT = 64 << 20

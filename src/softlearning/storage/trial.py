@@ -22,7 +22,7 @@ from typing import Any
 
 KNOWN: set[bytes] = set()  # digests of models that this process wrote or had opened
 SECONDS, SECONDS_PER_MB = 120.0, 1.0  # until the process is ended
-COMMAND = [sys.executable, "-P", __file__]
+COMMAND = [sys.executable or "", "-P", __file__]
 ROOM = 1 << 30  # bytes that the process may take beside twice what the models may
 REFUSED = 3  # exit code after an error that the loader itself reported
 HIDDEN = ("sklearn", "polars", "pyarrow", "dask", "matplotlib", "graphviz", "plotly", "IPython", "cffi")
@@ -64,19 +64,19 @@ def try_apart(models: list[NativeModel], limit: int) -> str | None:
     """The same of all models, in one process that is ended in time."""
     told = {"path": sys.path, "bytes": 2 * limit + ROOM, "models": [model.as_json() for model in models]}
     sent = json.dumps(told).encode()
+    seconds = SECONDS + SECONDS_PER_MB * len(sent) / 1e6
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     try:
-        done = subprocess.run(
-            COMMAND, input=sent, capture_output=True, env=environment, timeout=SECONDS + SECONDS_PER_MB * len(sent) / 1e6
-        )
+        done = subprocess.run(COMMAND, input=sent, capture_output=True, env=environment, timeout=seconds)
     except subprocess.TimeoutExpired:
         return "a CatBoost or LightGBM model in the file is not opened in time"
     except OSError as error:
-        return f"no process can be started to open its CatBoost and LightGBM models in ({error}); a signed file needs none"
+        return f"no process can be started to try its CatBoost and LightGBM models ({error}); a signed file needs none"
     lines = ["a CatBoost or LightGBM model", *done.stdout.decode(errors="replace").splitlines()]
     if done.returncode == REFUSED:
         return f"{lines[-2]} in the file cannot be opened ({lines[-1]})"
-    return f"{lines[-1]} in the file ends the process that opens it ({cause(done.returncode)})" if done.returncode else None
+    crashed = f"{lines[-1]} in the file ends the process that opens it ({cause(done.returncode)})"
+    return crashed if done.returncode else None
 
 
 def cause(code: int) -> str:
@@ -130,7 +130,7 @@ def main() -> None:
     """Open the models that standard input holds; say which one is being opened, and what is wrong with it."""
     told = json.load(sys.stdin)
     sys.path[:] = told["path"]
-    sys.meta_path.insert(0, Hide())  # type: ignore[arg-type]
+    sys.meta_path.insert(0, Hide())
     limit_memory(told["bytes"])
     report = os.fdopen(os.dup(1), "w")
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what the libraries print is not ours
