@@ -7,7 +7,7 @@ from lightgbm import LGBMClassifier
 
 import softlearning
 from softlearning.storage import ModelFileError, trial
-from softlearning.storage.trial import NativeModel, try_apart, try_natives
+from softlearning.storage.trial import catboost_model, lightgbm_model, try_apart, try_natives
 from tests.storage.crafted import resized
 from tests.storage.test_native import TARGETS, TREES, X
 
@@ -34,8 +34,8 @@ def nothing_known(monkeypatch):
 
 def test_sound_models_of_both_libraries_pass_in_one_process(boosted, counted):
     plain_cat = bytes(CatBoostRegressor(**TREES).fit(X, TARGETS["number"])._serialize_model())
-    models = [NativeModel("LightGBM", boosted, {"num_threads": 1, "objective": "binary"})]
-    models += [NativeModel("CatBoost", data, {}) for data in (counted, plain_cat)]
+    models = [lightgbm_model(boosted, {"num_threads": 1, "objective": "binary"})]
+    models += [catboost_model(data) for data in (counted, plain_cat)]
     assert try_apart(models, LIMIT) is None
 
 
@@ -43,36 +43,36 @@ def test_a_model_that_crashes_its_loader_is_named_and_this_process_lives(boosted
     """A child far outside of its tree: the loader follows it."""
     tree = boosted.index("left_child=")
     crashing = boosted[:tree] + boosted[tree:].replace("left_child=", "left_child=1073741824 ", 1)
-    models = [NativeModel("CatBoost", counted, {}), NativeModel("LightGBM", resized(crashing), {})]
+    models = [catboost_model(counted), lightgbm_model(resized(crashing), {})]
     assert "LightGBM model 2 of 2 in the file ends the process that opens it (SIG" in try_apart(models, LIMIT)
 
 
 def test_what_a_loader_refuses_is_told_in_its_words(boosted):
-    reason = try_apart([NativeModel("LightGBM", boosted[:60], {})], LIMIT)
+    reason = try_apart([lightgbm_model(boosted[:60], {})], LIMIT)
     assert reason.startswith("LightGBM model 1 of 1 in the file cannot be opened (LightGBMError: ")
-    reason = try_apart([NativeModel("CatBoost", b"CBM1" + bytes(60), {})], LIMIT)
+    reason = try_apart([catboost_model(b"CBM1" + bytes(60))], LIMIT)
     assert reason.startswith("CatBoost model 1 of 1 in the file cannot be opened (CatBoostError: ")
 
 
 def test_a_loader_that_does_not_come_back_is_ended(boosted, monkeypatch):
     monkeypatch.setattr(trial, "SECONDS", 0.01)
-    assert try_apart([NativeModel("LightGBM", boosted, {})], LIMIT) == (
+    assert try_apart([lightgbm_model(boosted, {})], LIMIT) == (
         "a CatBoost or LightGBM model in the file is not opened in time"
     )
 
 
 def test_where_no_process_can_be_started_a_signature_is_the_way(boosted, monkeypatch):
     monkeypatch.setattr(trial, "COMMAND", ["/no/such/python"])
-    assert "a signed file needs none" in try_apart([NativeModel("LightGBM", boosted, {})], LIMIT)
+    assert "a signed file needs none" in try_apart([lightgbm_model(boosted, {})], LIMIT)
 
 
 @pytest.mark.usefixtures("nothing_known")
 def test_a_model_is_tried_once_in_a_process(boosted, monkeypatch):
-    models = [NativeModel("LightGBM", boosted, {})]
+    models = [lightgbm_model(boosted, {})]
     assert try_natives(models, LIMIT) is None
     monkeypatch.setattr(trial, "COMMAND", ["/no/such/python"])
     assert try_natives(models, LIMIT) is None
-    assert try_natives([NativeModel("LightGBM", boosted, {"num_threads": 2})], LIMIT)
+    assert try_natives([lightgbm_model(boosted, {"num_threads": 2})], LIMIT)
 
 
 @pytest.fixture(scope="module")

@@ -18,7 +18,7 @@ from sklearn.tree._tree import NODE_DTYPE
 
 from softlearning.storage import native
 from softlearning.storage.container import ModelFileError
-from softlearning.storage.trial import NativeModel
+from softlearning.storage.trial import NativeModel, catboost_model, lightgbm_model
 
 THREADS = {"n_jobs", "num_threads", "num_thread", "nthread", "nthreads", "thread_count"}
 COUNTS = ("n_classes_", "n_outputs_", "n_features_out_", "n_features_in_", "_n_features", "n_trees_per_iteration_")
@@ -428,9 +428,9 @@ def check_lightgbm_params(part: Part, params: dict[str, Any]) -> None:
 def native_model(part: Part) -> list[NativeModel]:
     """What a library of its own will open, if this is such a part."""
     if part.kind in CATBOOST and part.get("__model") is not None:
-        return [NativeModel("CatBoost", part["__model"], {})]
+        return [catboost_model(part["__model"])]
     if part.kind in LIGHTGBM and part.get("_Booster") is not None:
-        return [NativeModel("LightGBM", part["_Booster"]["_handle"], lightgbm_params(part))]
+        return [lightgbm_model(part["_Booster"]["_handle"], lightgbm_params(part))]
     return []
 
 

@@ -4,7 +4,7 @@
     python trial.py < models        that process
 
 Their loaders are compiled programs that end their process where something was overlooked. The process imports their
-packages alone, of which it hides what they can do without: it starts in half a second.
+packages alone, and hides from them what they can do without: it starts in half a second.
 """
 
 from __future__ import annotations
@@ -17,43 +17,47 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
-KNOWN: set[bytes] = set()  # digests of models that this process wrote or had opened
-SECONDS, SECONDS_PER_MB = 120.0, 1.0  # until the process is ended
 COMMAND = [sys.executable or "", "-P", __file__]
+SECONDS, SECONDS_PER_MB = 120.0, 1.0  # until the process is ended
 ROOM = 1 << 30  # bytes that the process may take beside twice what the models may
 REFUSED = 3  # exit code after an error that the loader itself reported
-HIDDEN = ("sklearn", "polars", "pyarrow", "dask", "matplotlib", "graphviz", "plotly", "IPython", "cffi")
+UNUSED = {"sklearn", "polars", "pyarrow", "dask", "matplotlib", "graphviz", "plotly", "IPython", "cffi"}
+KNOWN: set[bytes] = set()  # digests of models that this process wrote or had opened
 
 
-@dataclass(frozen=True)
-class NativeModel:
-    """A model as its library reads it, and the parameters that its predictions are given."""
+class NativeModel(NamedTuple):
+    """A model as its library reads it (CatBoost's bytes in base64), and what its predictions are given."""
 
     library: str
-    content: str | bytes
+    content: str
     params: dict[str, Any]
 
-    def as_json(self) -> list[Any]:
-        """What goes to the other process; of the parameters the plain ones."""
-        content = self.content if isinstance(self.content, str) else base64.b64encode(self.content).decode()
-        plain = {name: v for name, v in self.params.items() if isinstance(v, bool | int | float | str)}
-        return [self.library, content, plain]
 
-    def digest(self) -> bytes:
-        return hashlib.sha256(json.dumps(self.as_json()).encode()).digest()
+def catboost_model(data: bytes) -> NativeModel:
+    """A model of CatBoost; its predictions are given nothing."""
+    return NativeModel("CatBoost", base64.b64encode(data).decode(), {})
+
+
+def lightgbm_model(text: str, params: dict[str, Any]) -> NativeModel:
+    """A model of LightGBM, with the parameters that are plain."""
+    plain = {name: value for name, value in params.items() if isinstance(value, bool | int | float | str)}
+    return NativeModel("LightGBM", text, plain)
+
+
+def digest(model: NativeModel) -> bytes:
+    return hashlib.sha256(json.dumps(model).encode()).digest()
 
 
 def know(models: Iterable[NativeModel]) -> None:
     """Note models that this process wrote, or that were opened: they are not tried again."""
-    KNOWN.update(model.digest() for model in models)
+    KNOWN.update(map(digest, models))
 
 
-def try_natives(models: list[NativeModel], limit: int) -> str | None:
+def try_natives(models: Iterable[NativeModel], limit: int) -> str | None:
     """Why a model that this process does not know cannot be opened or asked; None where all can."""
-    unknown = [model for model in models if model.digest() not in KNOWN]
+    unknown = [model for model in models if digest(model) not in KNOWN]
     reason = try_apart(unknown, limit) if unknown else None
     if reason is None:
         know(unknown)
@@ -62,8 +66,7 @@ def try_natives(models: list[NativeModel], limit: int) -> str | None:
 
 def try_apart(models: list[NativeModel], limit: int) -> str | None:
     """The same of all models, in one process that is ended in time."""
-    told = {"path": sys.path, "bytes": 2 * limit + ROOM, "models": [model.as_json() for model in models]}
-    sent = json.dumps(told).encode()
+    sent = json.dumps({"path": sys.path, "bytes": 2 * limit + ROOM, "models": models}).encode()
     seconds = SECONDS + SECONDS_PER_MB * len(sent) / 1e6
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     try:
@@ -75,23 +78,22 @@ def try_apart(models: list[NativeModel], limit: int) -> str | None:
     lines = ["a CatBoost or LightGBM model", *done.stdout.decode(errors="replace").splitlines()]
     if done.returncode == REFUSED:
         return f"{lines[-2]} in the file cannot be opened ({lines[-1]})"
-    crashed = f"{lines[-1]} in the file ends the process that opens it ({cause(done.returncode)})"
-    return crashed if done.returncode else None
-
-
-def cause(code: int) -> str:
-    """How a process ended, in words."""
-    return signal.Signals(-code).name if code < 0 else f"exit code {code}"
+    code = done.returncode
+    cause = signal.Signals(-code).name if code < 0 else f"exit code {code}"
+    return f"{lines[-1]} in the file ends the process that opens it ({cause})" if code else None
 
 
 # --- the process
 
 
 class Hide:
-    """An import of what is hidden fails as if it were not installed."""
+    """Imports of some packages fail as if they were not installed."""
+
+    def __init__(self, packages: set[str]):
+        self.packages = packages
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> None:
-        if name.partition(".")[0] in HIDDEN:
+        if name.partition(".")[0] in self.packages:
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
 
@@ -107,10 +109,8 @@ def open_catboost(text: str, params: dict[str, Any]) -> None:
     from catboost import CatBoost
 
     model = CatBoost().load_model(blob=base64.b64decode(text))
-    row: list[Any] = [0.0] * len(model.feature_names_)
-    for place in model.get_cat_feature_indices():
-        row[place] = "0"
-    model.predict([row], thread_count=1)
+    categories = model.get_cat_feature_indices()
+    model.predict([["0" if place in categories else 0.0 for place in range(len(model.feature_names_))]], **params)
 
 
 OPENERS = {"LightGBM": open_lightgbm, "CatBoost": open_catboost}
@@ -130,7 +130,8 @@ def main() -> None:
     """Open the models that standard input holds; say which one is being opened, and what is wrong with it."""
     told = json.load(sys.stdin)
     sys.path[:] = told["path"]
-    sys.meta_path.insert(0, Hide())
+    only_lightgbm = all(library == "LightGBM" for library, _, _ in told["models"])
+    sys.meta_path.insert(0, Hide(UNUSED | ({"pandas"} if only_lightgbm else set())))
     limit_memory(told["bytes"])
     report = os.fdopen(os.dup(1), "w")
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what the libraries print is not ours
