@@ -24,7 +24,7 @@ from typing import Any
 from sklearn.exceptions import InconsistentVersionWarning
 
 from softlearning.data.versions import series, versions
-from softlearning.storage.container import LIMIT, ModelFileError, check_key, read_file, read_key, write_file
+from softlearning.storage.container import LIMIT, ModelFileError, blaming, check_key, read_file, read_key, write_file
 from softlearning.storage.parts import build, dump, inspect
 from softlearning.storage.records import check_record, put_together, take_apart
 from softlearning.storage.trial import know, try_natives
@@ -103,14 +103,8 @@ def read_model(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", InconsistentVersionWarning)  # `check_versions` has spoken
         found = build(data, names)
-    try:
+    with blaming("the model in the file does not fit together"):
         return whole_model(found, manifest)
-    except (ModelFileError, MemoryError):
-        raise
-    except Exception as error:  # whatever goes wrong with a file is the file's fault, and said in one way
-        raise ModelFileError(
-            f"the model in the file does not fit together ({type(error).__name__}: {error})"
-        ) from error
 
 
 def whole_model(found: Any, manifest: dict[str, Any]) -> ModelFile:
