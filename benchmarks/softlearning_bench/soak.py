@@ -13,6 +13,7 @@ import csv
 import http.client
 import json
 import random
+import re
 import socket
 import subprocess
 import sys
@@ -171,7 +172,7 @@ def summary(lines: list[tuple[float, float, int]], traffic: Traffic, log: str) -
         "memory_start_mb": float(np.mean(warm[:fifth])),
         "memory_end_mb": float(np.mean(warm[-fifth:])),
         "memory_most_mb": float(max(warm)),
-        "status_500": log.count(" 500 "),
+        "status_500": len(re.findall(r" 500 \d+ ms", log)),
         "tracebacks": log.count("Traceback"),
     }
 

@@ -11,7 +11,7 @@ def test_growth_is_between_the_ends_after_the_warm_up(tmp_path):
     traffic = Traffic(1, [])
     traffic.seconds, traffic.statuses = [0.1] * 99 + [9.0], collections.Counter({"good 200": 100})
     lines = [(float(s), 500.0 if s < 60 else 100.0 + s / 100, s) for s in range(0, 600, 5)]
-    told = summary(lines, traffic, "a 200 1 ms\nb 500 1 ms\n")
+    told = summary(lines, traffic, "a 200 500 ms\nb 500 1 ms\n")
     assert told["memory_end_mb"] - told["memory_start_mb"] == pytest.approx(4.3, abs=0.2)
     assert (told["good_p50_s"], told["status_500"], told["tracebacks"]) == (0.1, 1, 0)
     draw(lines, tmp_path / "soak.svg")

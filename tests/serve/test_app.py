@@ -1,11 +1,13 @@
 """The application is sent what no client should send, and answers with a status that says so."""
 
+import gc
 import json
 import logging
 import os
 import re
 import threading
 import time
+import tracemalloc
 from contextlib import closing
 
 import httpx
@@ -194,6 +196,25 @@ def fuzz(url, mode, count, number=0):
 def test_requests_made_from_the_description_never_break_the_server(live, mode):
     seen = fuzz(live.url, mode, 12)
     assert (200 in seen) == (mode == "positive")
+
+
+def test_a_refused_body_is_let_go_at_once(classifier):
+    """Without waiting for a garbage collection: an error that somebody keeps would keep the body."""
+    request = HEAD + b"Connection: close\r\nContent-Length: 3000000\r\n\r\n" + b" " * 3_000_000
+    with Live(classifier, Limits()) as live:
+        gc.collect()
+        gc.disable()
+        tracemalloc.start()
+        try:
+            for _ in range(6):
+                with closing(live.connect()) as line:
+                    line.sendall(request)
+                    assert b" 400 " in line.recv(100)
+            held = tracemalloc.get_traced_memory()[0]
+        finally:
+            tracemalloc.stop()
+            gc.enable()
+    assert held < 12e6  # two of the six would be as much
 
 
 def test_the_probes_and_the_page_answer(live):

@@ -18,7 +18,9 @@ def load(path, *, trusted=(), max_bytes: int = 2 << 30, key: bytes | None = None
     trusted : full names of classes of your own, such as "mypackage.MyEstimator", that the model may hold. Building
         them runs their code: name only what you know.
     max_bytes : how many bytes the loaded model may take
-    key : the bytes that the file must be signed with
+    key : the bytes that the file must be signed with. Without it, models of CatBoost and LightGBM that this process
+        has not written or opened before are first opened, and asked for one prediction, in a process of their own:
+        about a second for all of a file. One that crashes there is refused, and no part of the file starts a process.
     """
     from softlearning.storage import ModelFileError, read_model
 

@@ -99,11 +99,11 @@ def make_app(
     return app
 
 
-def _refusal(error: Refused) -> JSONResponse:
+def _refusal(status: int, reason: str) -> JSONResponse:
     headers = {"Connection": "close"}
-    headers |= {"Retry-After": "1"} if error.status == 503 else {}
-    headers |= {"WWW-Authenticate": "Bearer"} if error.status == 401 else {}
-    return JSONResponse({"error": error.reason}, error.status, headers)
+    headers |= {"Retry-After": "1"} if status == 503 else {}
+    headers |= {"WWW-Authenticate": "Bearer"} if status == 401 else {}
+    return JSONResponse({"error": reason}, status, headers)
 
 
 class Desk:
@@ -129,10 +129,14 @@ class Desk:
             late = "the body took too long to arrive"
             await _within(self.limits.body_seconds, self._read(request, body), 408, late)
             self.door.hold(request.scope.get("client") or ())
-            work = self._submit(reply_to, self.model, inputs, bytes(body))
-            return await _within(self.limits.seconds, work, 503, "the answer took too long: send fewer rows")
+            work = self._submit(_reply, self.model, inputs, bytes(body))
+            reply = await _within(self.limits.seconds, work, 503, "the answer took too long: send fewer rows")
+            if isinstance(reply, Refused):
+                raise reply
+            return reply
         finally:
             self.held -= len(body)
+            body.clear()  # what still refers to it does not keep its memory
 
     async def _read(self, request: Request, body: bytearray) -> None:
         """The body, refused as soon as it is larger than allowed; never a form, never compressed."""
@@ -161,6 +165,14 @@ class Desk:
 
     def _ended(self) -> None:
         self.under_way -= 1
+
+
+def _reply(*arguments: Any) -> dict[str, Any] | Refused:
+    """The answer, or the refusal as a value: an error that was raised in a thread keeps all that its frames hold."""
+    try:
+        return reply_to(*arguments)
+    except Refused as error:
+        return Refused(error.status, error.reason)
 
 
 async def _within(seconds: float, work: Awaitable, status: int, reason: str) -> Any:
@@ -213,17 +225,17 @@ class Guard:
         try:
             self._check(scope)
             return await self.app(scope, receive, send)
-        except Refused as error:
-            refusal = error
+        except Refused as error:  # kept as an answer: a kept error would keep its frames, and with them the body
+            refusal = _refusal(error.status, error.reason)
         except ClientDisconnect:
             return None
         except asyncio.CancelledError:
-            refusal = Refused(503, "the server is shutting down")
+            refusal = _refusal(503, "the server is shutting down")
         except Exception as error:
             told.note = f" {type(error).__name__} in {_place(error)}"  # its message may hold values of rows
-            refusal = Refused(500, "the server failed; its log says where")
+            refusal = _refusal(500, "the server failed; its log says where")
         if told.status == LEFT:  # nothing was sent yet
-            await _refusal(refusal)(scope, receive, send)
+            await refusal(scope, receive, send)
 
     def _check(self, scope) -> None:
         """Refuse a host name that is not ours, since a page elsewhere may be made to resolve to us; then the token."""

@@ -7,6 +7,7 @@ serves.
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import ipaddress
 import logging
@@ -18,6 +19,7 @@ import threading
 import time
 import warnings
 from collections.abc import Collection
+from contextlib import suppress
 from typing import Any
 
 import uvicorn
@@ -31,6 +33,7 @@ log = logging.getLogger("softlearning.serve")
 GRACE = 3  # seconds for answers under way when the server is to end
 PATIENCE = 4.5  # seconds until a worker that did not end is ended
 TOO_OFTEN = 5  # deaths in a row, each within a second of the start
+M_TRIM_THRESHOLD, M_MMAP_THRESHOLD, M_ARENA_MAX = -1, -3, -8  # names of glibc's malloc.h
 
 
 def serve_model(
@@ -57,6 +60,7 @@ def serve_model(
     if token is None and not is_loopback(host):
         raise ValueError(f"{host} can be reached by others: a token is required (--token-file)")
     _log_to_stderr()
+    _give_memory_back()
     site = Site(model, limits or Limits(), token, {*LOOPBACK, host, *hosts}, Counters(workers))
     with _listen(host, port) as line:
         if sys.platform == "linux":
@@ -90,6 +94,18 @@ def _log_to_stderr() -> None:
         handler.setFormatter(logging.Formatter("%(asctime)s %(message)s", "%Y-%m-%dT%H:%M:%S%z"))
         log.addHandler(handler)
         log.setLevel(logging.INFO)
+
+
+def _give_memory_back() -> None:
+    """Have the C library hand the memory of every ended body back to the system.
+
+    By itself glibc raises its thresholds to the largest block that was ever freed, up to 32 MB: from then on bodies lie
+    in its heap, which long-lived small blocks keep from shrinking, and the process stays as large as its worst moment.
+    """
+    with suppress(OSError, AttributeError, TypeError):  # another C library
+        mallopt = ctypes.CDLL(None).mallopt
+        for name, value in ((M_TRIM_THRESHOLD, 1 << 17), (M_MMAP_THRESHOLD, 1 << 17), (M_ARENA_MAX, 2)):
+            mallopt(name, value)
 
 
 class Site:
@@ -146,6 +162,7 @@ def supervise(site: Site, line: socket.socket, workers: int) -> None:
     ours, theirs = os.pipe()
     gc.collect()
     gc.freeze()  # a collection would write to pages that the workers share
+    gc.collect()  # counts what is left, nothing: otherwise no full collection comes before many more objects
     running = {}
     try:
         running = {_fork(site, line, k, workers, (ours, theirs)): (k, time.monotonic()) for k in range(workers)}

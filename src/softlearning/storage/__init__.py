@@ -4,7 +4,8 @@
     read_model(path) -> ModelFile               members -> checksums -> versions -> inspection -> records
 
 `container` is the file, `parts` the skops archive in it, `arrays` its arrays, `allowed` the list of class names,
-`guards` and `native` the checks of what compiled code reads, `records` what a fit leaves behind.
+`guards` and `native` the checks of what compiled code reads, `trial` the process in which native models are opened
+first, `records` what a fit leaves behind.
 
 What a file from a stranger can do: supply numbers. It cannot name a class that is not on the list in `allowed`, and
 what compiled code would follow blindly is checked. That no known attack works does not prove that none exists: the
@@ -23,9 +24,10 @@ from typing import Any
 from sklearn.exceptions import InconsistentVersionWarning
 
 from softlearning.data.versions import series, versions
-from softlearning.storage.container import LIMIT, ModelFileError, check_key, read_file, read_key, write_file
+from softlearning.storage.container import LIMIT, ModelFileError, blaming, check_key, read_file, read_key, write_file
 from softlearning.storage.parts import build, dump, inspect
 from softlearning.storage.records import check_record, put_together, take_apart
+from softlearning.storage.trial import know, try_natives
 
 __all__ = ["LIMIT", "ModelFile", "ModelFileError", "read_key", "read_model", "write_model"]
 
@@ -85,26 +87,24 @@ def read_model(
     trusted : full names of classes of your own, such as "mypackage.MyEstimator", that the model may hold. Building
         them runs their code: name only what you know.
     max_bytes : how many bytes the loaded model may take
-    key : the bytes that the file must be signed with
+    key : the bytes that the file must be signed with. Without it, CatBoost's and LightGBM's models are first opened in
+        a process of their own, which takes about a second; those that this process wrote or opened before are not.
     """
     check_key(key)
     if isinstance(trusted, str) or not all(isinstance(name, str) for name in trusted):
         raise TypeError("trusted is a list of full class names, such as ['mypackage.MyEstimator']")
     data, manifest, members = read_file(path, max_bytes, key)
     check_versions(manifest)
-    names = inspect(members, max_bytes, frozenset(trusted)).met
-    del members
+    archive = inspect(members, max_bytes, frozenset(trusted))
+    if key is None and (reason := try_natives(archive.natives, max_bytes)):
+        raise ModelFileError(reason)
+    names = archive.met
+    del members, archive
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", InconsistentVersionWarning)  # `check_versions` has spoken
         found = build(data, names)
-    try:
+    with blaming("the model in the file does not fit together"):
         return whole_model(found, manifest)
-    except (ModelFileError, MemoryError):
-        raise
-    except Exception as error:  # whatever goes wrong with a file is the file's fault, and said in one way
-        raise ModelFileError(
-            f"the model in the file does not fit together ({type(error).__name__}: {error})"
-        ) from error
 
 
 def whole_model(found: Any, manifest: dict[str, Any]) -> ModelFile:
@@ -133,9 +133,10 @@ def is_plain(value: Any) -> bool:
 def check_loadable(members: dict[str, bytes]) -> None:
     """Say now what loading would say, so that no file is written that could not be read."""
     size = sum(map(len, members.values()))
-    strangers = inspect(members, max(LIMIT, 64 * size), trusted=None).strangers
-    if strangers:
-        names = ", ".join(map(repr, sorted(strangers)))
+    archive = inspect(members, max(LIMIT, 64 * size), trusted=None)
+    know(archive.natives)
+    if archive.strangers:
+        names = ", ".join(map(repr, sorted(archive.strangers)))
         warnings.warn(f"the model holds {names}; to read it: load(path, trusted=[{names}])", UserWarning, stacklevel=4)
 
 

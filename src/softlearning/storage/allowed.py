@@ -21,6 +21,12 @@ def _table(text: str) -> set[str]:
     return {f"{module}.{name}" for module, *names in map(str.split, filter(None, lines)) for name in names}
 
 
+def class_of(name: str) -> type:
+    """The class of an allowed name: the modules of the list are the only ones ever imported here."""
+    module, _, attribute = name.rpartition(".")
+    return getattr(import_module(module), attribute)
+
+
 SCALARS = _table(
     "numpy bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 str_ bytes_ "
     "datetime64 timedelta64"
@@ -36,7 +42,7 @@ sklearn._loss._loss CyAbsoluteError CyExponentialLoss CyHalfBinomialLoss CyHalfG
   CyHalfPoissonLoss CyHalfSquaredError CyHuberLoss CyPinballLoss
 sklearn.linear_model._sgd_fast Hinge ModifiedHuber SquaredHinge
 """)
-OBJECTS = _table("""
+HELPERS = _table("""
 softlearning.storage.records Stored
 catboost.core CatBoostClassifier CatBoostRegressor
 lightgbm.basic Booster
@@ -45,60 +51,47 @@ scipy.interpolate._bsplines BSpline
 sklearn._loss.link HalfLogitLink IdentityLink Interval LogitLink LogLink MultinomialLogit
 sklearn._loss.loss AbsoluteError ExponentialLoss HalfBinomialLoss HalfGammaLoss HalfMultinomialLoss HalfPoissonLoss
   HalfSquaredError HuberLoss PinballLoss
-sklearn.calibration CalibratedClassifierCV _CalibratedClassifier _SigmoidCalibration _TemperatureScaling
-sklearn.compose._column_transformer ColumnTransformer
-sklearn.compose._target TransformedTargetRegressor
-sklearn.cross_decomposition._pls PLSRegression
-sklearn.decomposition._pca PCA
-sklearn.decomposition._truncated_svd TruncatedSVD
+sklearn.calibration _CalibratedClassifier _SigmoidCalibration _TemperatureScaling
+sklearn.ensemble._hist_gradient_boosting.binning _BinMapper
+sklearn.ensemble._hist_gradient_boosting.predictor TreePredictor
+sklearn.gaussian_process._gpc _BinaryGaussianProcessClassifierLaplace
+sklearn.metrics._dist_metrics EuclideanDistance64 ManhattanDistance64
+sklearn.multiclass _ConstantPredictor
+""")
+ESTIMATORS = _table("""
+sklearn.calibration CalibratedClassifierCV
+sklearn.compose ColumnTransformer TransformedTargetRegressor
+sklearn.cross_decomposition PLSRegression
+sklearn.decomposition PCA TruncatedSVD
 sklearn.discriminant_analysis LinearDiscriminantAnalysis QuadraticDiscriminantAnalysis
 sklearn.dummy DummyClassifier DummyRegressor
-sklearn.ensemble._bagging BaggingClassifier BaggingRegressor
-sklearn.ensemble._forest ExtraTreesClassifier ExtraTreesRegressor RandomForestClassifier RandomForestRegressor
-sklearn.ensemble._gb GradientBoostingClassifier GradientBoostingRegressor
-sklearn.ensemble._hist_gradient_boosting.binning _BinMapper
-sklearn.ensemble._hist_gradient_boosting.gradient_boosting HistGradientBoostingClassifier HistGradientBoostingRegressor
-sklearn.ensemble._hist_gradient_boosting.predictor TreePredictor
-sklearn.ensemble._stacking StackingClassifier StackingRegressor
-sklearn.ensemble._voting VotingClassifier VotingRegressor
-sklearn.ensemble._weight_boosting AdaBoostClassifier AdaBoostRegressor
+sklearn.ensemble AdaBoostClassifier AdaBoostRegressor BaggingClassifier BaggingRegressor ExtraTreesClassifier
+  ExtraTreesRegressor GradientBoostingClassifier GradientBoostingRegressor HistGradientBoostingClassifier
+  HistGradientBoostingRegressor RandomForestClassifier RandomForestRegressor StackingClassifier StackingRegressor
+  VotingClassifier VotingRegressor
 sklearn.feature_extraction.text CountVectorizer HashingVectorizer TfidfTransformer TfidfVectorizer
-sklearn.feature_selection._variance_threshold VarianceThreshold
-sklearn.gaussian_process._gpc GaussianProcessClassifier _BinaryGaussianProcessClassifierLaplace
-sklearn.gaussian_process._gpr GaussianProcessRegressor
+sklearn.feature_selection VarianceThreshold
+sklearn.gaussian_process GaussianProcessClassifier GaussianProcessRegressor
 sklearn.gaussian_process.kernels ConstantKernel DotProduct Exponentiation ExpSineSquared Matern Product RBF
   RationalQuadratic Sum WhiteKernel
-sklearn.impute._base MissingIndicator SimpleImputer
+sklearn.impute MissingIndicator SimpleImputer
 sklearn.isotonic IsotonicRegression
 sklearn.kernel_approximation Nystroem RBFSampler
 sklearn.kernel_ridge KernelRidge
-sklearn.linear_model._base LinearRegression
-sklearn.linear_model._bayes ARDRegression BayesianRidge
-sklearn.linear_model._coordinate_descent ElasticNet ElasticNetCV Lasso LassoCV
-sklearn.linear_model._glm.glm GammaRegressor PoissonRegressor TweedieRegressor
-sklearn.linear_model._huber HuberRegressor
-sklearn.linear_model._logistic LogisticRegression LogisticRegressionCV
-sklearn.linear_model._quantile QuantileRegressor
-sklearn.linear_model._ridge Ridge RidgeCV RidgeClassifier RidgeClassifierCV
-sklearn.linear_model._stochastic_gradient SGDClassifier SGDRegressor
-sklearn.metrics._dist_metrics EuclideanDistance64 ManhattanDistance64
-sklearn.multiclass OneVsOneClassifier OneVsRestClassifier _ConstantPredictor
+sklearn.linear_model ARDRegression BayesianRidge ElasticNet ElasticNetCV GammaRegressor HuberRegressor Lasso LassoCV
+  LinearRegression LogisticRegression LogisticRegressionCV PoissonRegressor QuantileRegressor Ridge RidgeClassifier
+  RidgeClassifierCV RidgeCV SGDClassifier SGDRegressor TweedieRegressor
+sklearn.multiclass OneVsOneClassifier OneVsRestClassifier
 sklearn.naive_bayes BernoulliNB ComplementNB GaussianNB MultinomialNB
-sklearn.neighbors._ball_tree BallTree
-sklearn.neighbors._classification KNeighborsClassifier
-sklearn.neighbors._kd_tree KDTree
-sklearn.neighbors._regression KNeighborsRegressor
-sklearn.neural_network._multilayer_perceptron MLPClassifier MLPRegressor
+sklearn.neighbors BallTree KDTree KNeighborsClassifier KNeighborsRegressor
+sklearn.neural_network MLPClassifier MLPRegressor
 sklearn.pipeline FeatureUnion Pipeline
-sklearn.preprocessing._data MaxAbsScaler MinMaxScaler Normalizer PowerTransformer QuantileTransformer RobustScaler
-  StandardScaler
-sklearn.preprocessing._encoders OneHotEncoder OrdinalEncoder
-sklearn.preprocessing._function_transformer FunctionTransformer
-sklearn.preprocessing._label LabelBinarizer LabelEncoder
-sklearn.preprocessing._polynomial PolynomialFeatures SplineTransformer
-sklearn.svm._classes LinearSVC LinearSVR NuSVC NuSVR SVC SVR
-sklearn.tree._classes DecisionTreeClassifier DecisionTreeRegressor ExtraTreeClassifier ExtraTreeRegressor
+sklearn.preprocessing FunctionTransformer LabelBinarizer LabelEncoder MaxAbsScaler MinMaxScaler Normalizer OneHotEncoder
+  OrdinalEncoder PolynomialFeatures PowerTransformer QuantileTransformer RobustScaler SplineTransformer StandardScaler
+sklearn.svm LinearSVC LinearSVR NuSVC NuSVR SVC SVR
+sklearn.tree DecisionTreeClassifier DecisionTreeRegressor ExtraTreeClassifier ExtraTreeRegressor
 """)
+OBJECTS = HELPERS | {f"{found.__module__}.{found.__qualname__}" for found in map(class_of, ESTIMATORS)}
 
 NAMES: dict[str, set[str]] = {
     "DictNode": {"builtins.dict", "collections.OrderedDict", "sklearn.utils._bunch.Bunch"},
@@ -140,9 +133,3 @@ def is_own_estimator(name: str) -> bool:
     module, _, attribute = name.rpartition(".")
     found = getattr(import_module(module), attribute, None) if module in OWN_MODULES else None
     return isinstance(found, type) and issubclass(found, BaseEstimator) and found.__module__ == module
-
-
-def class_of(name: str) -> type:
-    """The class of an allowed name: the modules of the list are the only ones ever imported here."""
-    module, _, attribute = name.rpartition(".")
-    return getattr(import_module(module), attribute)

@@ -68,11 +68,9 @@ def read_npz(data: bytes) -> sp.csr_matrix | sp.csc_matrix:
 
 def checked_sparse(kind: Any, data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, shape: tuple) -> Any:
     """A compressed sparse matrix after the checks that scipy makes only on request."""
-    if not (data.ndim == indices.ndim == indptr.ndim == 1 and len(data) == len(indices)):
-        raise ModelFileError("the parts of a sparse matrix in the file do not fit together")
-    major, minor = shape if kind is sp.csr_matrix else shape[::-1]
-    if min(shape) < 0 or len(indptr) != major + 1 or indptr[0] != 0 or indptr[-1] != len(indices):
-        raise ModelFileError("the rows of a sparse matrix in the file do not fit its shape")
-    if (np.diff(indptr) < 0).any() or (len(indices) and (indices.min() < 0 or indices.max() >= minor)):
-        raise ModelFileError("a sparse matrix in the file points outside itself")
-    return kind((data, indices, indptr), shape=shape)
+    try:
+        matrix = kind((data, indices, indptr), shape=shape)
+        matrix.check_format(full_check=True)
+        return matrix
+    except ValueError as error:
+        raise ModelFileError(f"a sparse matrix in the file is not sound ({error})") from error

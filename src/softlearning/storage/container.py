@@ -15,7 +15,8 @@ import re
 import struct
 import zipfile
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -35,6 +36,17 @@ LEAST_KEY = 16  # bytes of a key in a file
 
 class ModelFileError(ValueError):
     """A model file that is not loaded, or a model that cannot be stored; the message is the reason."""
+
+
+@contextmanager
+def blaming(what: str) -> Iterator[None]:
+    """Whatever goes wrong with a file is the file's fault, and said in one way; running out of memory is not."""
+    try:
+        yield
+    except (ModelFileError, MemoryError):
+        raise
+    except Exception as error:
+        raise ModelFileError(f"{what} ({type(error).__name__}: {error})") from error
 
 
 # --- keys
@@ -122,10 +134,8 @@ def description(data: bytes, limit: int) -> Any:
     """A JSON text of a file, refused when it is too long, ambiguous or not JSON."""
     if len(data) > limit // JSON_SHARE:
         raise ModelFileError(f"a description of {len(data):,} bytes is too long for the limit of {limit:,} (max_bytes)")
-    try:
+    with blaming("a description in the file is not valid JSON"):
         return read_json(data)
-    except ValueError as error:
-        raise ModelFileError(f"a description in the file is not valid JSON ({error})") from error
 
 
 def check_magic(text: bytes) -> None:
@@ -144,15 +154,10 @@ def check_signature(listing: bytes, signature: bytes | None, key: bytes | None) 
 def unpack(data: bytes, limit: int, *, first: str = MAGIC, stored: bool = False) -> dict[str, bytes]:
     """All members of a zip in memory, after its directory was checked."""
     check_ends(data, first, limit)
-    try:
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            infos = archive.infolist()
-            check_directory(infos, len(data), limit, stored)
-            return {info.filename: archive.read(info) for info in infos}
-    except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError, OSError, ValueError) as error:
-        if isinstance(error, ModelFileError):
-            raise
-        raise ModelFileError(f"the archive is damaged ({error})") from error
+    with blaming("the archive is damaged"), zipfile.ZipFile(io.BytesIO(data)) as archive:
+        infos = archive.infolist()
+        check_directory(infos, len(data), limit, stored)
+        return {info.filename: archive.read(info) for info in infos}
 
 
 def check_ends(data: bytes, first: str, limit: int) -> None:

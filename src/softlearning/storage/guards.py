@@ -18,6 +18,7 @@ from sklearn.tree._tree import NODE_DTYPE
 
 from softlearning.storage import native
 from softlearning.storage.container import ModelFileError
+from softlearning.storage.trial import NativeModel, catboost_model, lightgbm_model
 
 THREADS = {"n_jobs", "num_threads", "num_thread", "nthread", "nthreads", "thread_count"}
 COUNTS = ("n_classes_", "n_outputs_", "n_features_out_", "n_features_in_", "_n_features", "n_trees_per_iteration_")
@@ -119,10 +120,12 @@ def parts_within(value: Any) -> Iterator[Part]:
 
 
 TREES = ("DecisionTreeClassifier", "DecisionTreeRegressor", "ExtraTreeClassifier", "ExtraTreeRegressor")
+GRADIENT = ("GradientBoostingClassifier", "GradientBoostingRegressor")
 HIST = ("HistGradientBoostingClassifier", "HistGradientBoostingRegressor")
 NEIGHBOURS = ("KNeighborsClassifier", "KNeighborsRegressor")
 METRICS = ("EuclideanDistance64", "ManhattanDistance64")
 LIGHTGBM = ("LGBMClassifier", "LGBMRegressor")
+CATBOOST = ("CatBoostClassifier", "CatBoostRegressor")
 OWNERS: dict[str, tuple[tuple[str, ...], str]] = {  # an object that trusts its owner -> the one place for it
     "Tree": (TREES, "tree_"),
     "TreePredictor": (HIST, "_predictors"),
@@ -168,8 +171,6 @@ def check_tree(part: Part) -> None:
 
 
 def check_decision_tree(part: Part) -> None:
-    if part.get("tree_") is None:
-        return
     tree = part.inner("tree_", "Tree")
     part.must(whole(tree.args[0]) == part.number("n_features_in_"), "its columns do not fit its tree")
     part.must(whole(tree.args[2]) == part.number("n_outputs_"), "its outputs do not fit its tree")
@@ -177,8 +178,6 @@ def check_decision_tree(part: Part) -> None:
 
 def check_gradient_boosting(part: Part) -> None:
     """The stages are read by compiled code that takes the trees as they are."""
-    if part.get("estimators_") is None:
-        return
     stages, width, features = part["estimators_"], part.number("n_trees_per_iteration_"), part.number("n_features_in_")
     part.must(isinstance(stages, list) and all(len(stage) == width for stage in stages), "its stages do not fit")
     for tree in (tree for stage in stages for tree in stage):
@@ -197,8 +196,6 @@ def check_gradient_boosting(part: Part) -> None:
 
 
 def check_hist_boosting(part: Part) -> None:
-    if part.get("_predictors") is None:
-        return
     features, mapper = part.number("n_features_in_"), part.inner("_bin_mapper", "_BinMapper")
     part.must(not part.get("_in_fit"), "it is in the middle of training")
     categorical = mapper.array("is_categorical_", "bu", (features,)).astype(bool)
@@ -273,8 +270,6 @@ def check_metric(part: Part) -> None:
 
 
 def check_neighbours(part: Part) -> None:
-    if part.get("_fit_X") is None:
-        return
     known, rows, columns = part["_fit_X"], part.number("n_samples_fit_"), part.number("n_features_in_")
     part.must(sp.issparse(known) or fits(known, "f", (None, None)), "its rows are not numbers")
     part.must(known.shape == (rows, columns), "its rows do not fit its columns")
@@ -298,8 +293,6 @@ def check_neighbours(part: Part) -> None:
 
 def check_libsvm(part: Part) -> None:
     """The shapes that libsvm takes for granted; k classes need k(k-1)/2 offsets and k-1 rows of coefficients."""
-    if part.get("support_") is None:
-        return
     part.must(part["kernel"] in ("linear", "poly", "rbf", "sigmoid"), "its kernel is an unknown one")
     classifies = part.kind.endswith("SVC")
     k, n = len(part["classes_"]) if classifies else 2, part["support_vectors_"].shape[0]
@@ -339,8 +332,6 @@ def check_spline(part: Part) -> None:
 
 
 def check_spline_columns(part: Part) -> None:
-    if part.get("bsplines_") is None:
-        return
     splines = part["bsplines_"]
     alike = isinstance(splines, list) and all(is_part(s, "BSpline") for s in splines)
     part.must(alike and len(splines) == part.number("n_features_in_"), "its splines do not fit its columns")
@@ -360,8 +351,6 @@ def in_order(known: Any) -> bool:
 
 def check_one_hot(part: Part) -> None:
     """Positions are computed from `_n_features_outs` and written into a matrix without a look."""
-    if part.get("categories_") is None:
-        return
     part.must(not part["_infrequent_enabled"], "it groups rare categories, which model files do not keep")
     part.must(all(in_order(known) for known in part["categories_"]), "its categories are not in order")
     sizes = [len(categories) for categories in part["categories_"]]
@@ -399,40 +388,60 @@ def check_catboost(part: Part) -> None:
         native.check_catboost_bytes(part["__model"])
 
 
-def check_lightgbm(part: Part) -> None:
-    """Parameters reach its prediction as one text, split at blanks: names are from a list, values are plain."""
+def lightgbm_params(part: Part) -> dict[str, Any]:
+    """What reaches its prediction as one text, split at blanks."""
     public = {name: value for name, value in part.state.items() if not name.startswith("_") and name != "fitted_"}
-    for name, value in {**public, **part["_other_params"], "_objective": part.get("_objective")}.items():
-        part.must(
-            name in native.LIGHTGBM_NAMES, f"its parameter {name[:50]!r} is not among those that model files keep"
-        )
-        native.check_parameter("LightGBM", name, value, native.LIGHTGBM_WORD)
+    return {**public, **part["_other_params"], "_objective": part.get("_objective")}
+
+
+def check_lightgbm(part: Part) -> None:
+    check_lightgbm_params(part, lightgbm_params(part))
 
 
 def check_booster(part: Part) -> None:
-    for name, value in part["params"].items():
-        part.must(
-            name in native.LIGHTGBM_NAMES, f"its parameter {name[:50]!r} is not among those that model files keep"
-        )
-        native.check_parameter("LightGBM", name, value, native.LIGHTGBM_WORD)
+    check_lightgbm_params(part, part["params"])
     part.must(-1 <= part.number("best_iteration") < 2**31, "its best iteration is absurd")
     native.check_lightgbm_text(part["_handle"])
 
 
-GUARDS: dict[str, Callable[[Part], None]] = {
-    "Tree": check_tree,
-    **dict.fromkeys(TREES, check_decision_tree),
-    **dict.fromkeys(("GradientBoostingClassifier", "GradientBoostingRegressor"), check_gradient_boosting),
-    **dict.fromkeys(HIST, check_hist_boosting),
-    **dict.fromkeys(("KDTree", "BallTree"), check_neighbour_tree),
-    **dict.fromkeys(METRICS, check_metric),
-    **dict.fromkeys(NEIGHBOURS, check_neighbours),
-    **dict.fromkeys(("SVC", "NuSVC", "SVR", "NuSVR"), check_libsvm),
-    "BSpline": check_spline,
-    "SplineTransformer": check_spline_columns,
-    "OneHotEncoder": check_one_hot,
-    **dict.fromkeys(("CountVectorizer", "HashingVectorizer", "TfidfVectorizer"), check_words),
-    **dict.fromkeys(("CatBoostClassifier", "CatBoostRegressor"), check_catboost),
-    **dict.fromkeys(LIGHTGBM, check_lightgbm),
-    "Booster": check_booster,
+def check_lightgbm_params(part: Part, params: dict[str, Any]) -> None:
+    """Names are from a list, values are plain."""
+    for name, value in params.items():
+        known = name in native.LIGHTGBM_NAMES
+        part.must(known, f"its parameter {name[:50]!r} is not among those that model files keep")
+        native.check_parameter("LightGBM", name, value, native.LIGHTGBM_WORD)
+
+
+def native_model(part: Part) -> list[NativeModel]:
+    """What a library of its own will open, if this is such a part."""
+    if part.kind in CATBOOST and part.get("__model") is not None:
+        return [catboost_model(part["__model"])]
+    if part.kind in LIGHTGBM and part.get("_Booster") is not None:
+        return [lightgbm_model(part["_Booster"]["_handle"], lightgbm_params(part))]
+    return []
+
+
+GUARDS: dict[str, tuple[Callable[[Part], None], str | None]] = {  # a check, and what only a fitted one has
+    "Tree": (check_tree, None),
+    **dict.fromkeys(TREES, (check_decision_tree, "tree_")),
+    **dict.fromkeys(GRADIENT, (check_gradient_boosting, "estimators_")),
+    **dict.fromkeys(HIST, (check_hist_boosting, "_predictors")),
+    **dict.fromkeys(("KDTree", "BallTree"), (check_neighbour_tree, None)),
+    **dict.fromkeys(METRICS, (check_metric, None)),
+    **dict.fromkeys(NEIGHBOURS, (check_neighbours, "_fit_X")),
+    **dict.fromkeys(("SVC", "NuSVC", "SVR", "NuSVR"), (check_libsvm, "support_")),
+    "BSpline": (check_spline, None),
+    "SplineTransformer": (check_spline_columns, "bsplines_"),
+    "OneHotEncoder": (check_one_hot, "categories_"),
+    **dict.fromkeys(("CountVectorizer", "HashingVectorizer", "TfidfVectorizer"), (check_words, None)),
+    **dict.fromkeys(CATBOOST, (check_catboost, None)),
+    **dict.fromkeys(LIGHTGBM, (check_lightgbm, None)),
+    "Booster": (check_booster, None),
 }
+
+
+def check(part: Part) -> None:
+    """What the table has for this class; one that is not fitted holds nothing to check."""
+    guard, fitted = GUARDS.get(part.kind, (lambda part: None, None))
+    if fitted is None or part.get(fitted) is not None:
+        guard(part)

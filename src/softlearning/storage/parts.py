@@ -22,8 +22,9 @@ import skops.io
 
 from softlearning.storage.allowed import FORGOTTEN, KEYS, class_of, is_allowed
 from softlearning.storage.arrays import read_npy, read_npz, store_npz
-from softlearning.storage.container import ModelFileError, description
-from softlearning.storage.guards import GUARDS, THREADS, Part, check_attributes, check_free
+from softlearning.storage.container import ModelFileError, blaming, description
+from softlearning.storage.guards import THREADS, Part, check, check_attributes, check_free, native_model
+from softlearning.storage.trial import NativeModel
 
 PROTOCOL = 2  # of the skops schema
 DEEPEST = 90  # objects within objects
@@ -40,10 +41,8 @@ def dump(value: Any) -> dict[str, bytes]:
 
     Equal models give equal members. Whatever says how many threads or processes to use says one: a file starts none.
     """
-    try:
+    with blaming("the model cannot be stored"):
         raw = skops.io.dumps(value)
-    except Exception as error:
-        raise ModelFileError(f"the model cannot be stored: {error}") from error
     with zipfile.ZipFile(io.BytesIO(raw)) as archive:
         schema = json.loads(archive.read(SCHEMA))
         if schema["protocol"] != PROTOCOL:
@@ -122,6 +121,7 @@ class Archive:
     trusted: Collection[str] | None
     met: set[str] = field(default_factory=set)
     strangers: set[str] = field(default_factory=set)
+    natives: list[NativeModel] = field(default_factory=list)
     depth: int = 0
 
     def take(self, size: int) -> None:
@@ -140,23 +140,15 @@ def inspect(members: dict[str, bytes], limit: int, trusted: Collection[str] | No
     schema = description(members.get(SCHEMA, b""), limit)
     if not isinstance(schema, dict) or schema.get("protocol") != PROTOCOL or isinstance(schema["protocol"], bool):
         raise ModelFileError("the model in the file is not described as softlearning describes models")
-    try:
+    with blaming("the model in the file is badly described"):
         check_free(read(schema, archive))
-        return archive
-    except (ModelFileError, MemoryError):
-        raise
-    except Exception as error:
-        raise ModelFileError(f"the model in the file is badly described ({type(error).__name__}: {error})") from error
+    return archive
 
 
 def build(data: bytes, names: Collection[str]) -> Any:
     """The value of an inspected archive; skops checks the same names once more."""
-    try:
+    with blaming("the model in the file cannot be built"):
         return skops.io.loads(data, trusted=sorted(names))
-    except MemoryError:
-        raise
-    except Exception as error:
-        raise ModelFileError(f"the model in the file cannot be built ({type(error).__name__}: {error})") from error
 
 
 def read(node: Any, archive: Archive) -> Any:
@@ -285,7 +277,8 @@ def guarded(part: Part, archive: Archive) -> Part:
     """The part, after the checks for its type; a user's own class has none."""
     if part.name not in archive.strangers:
         check_attributes(part, class_of(part.name))
-        GUARDS.get(part.kind, lambda part: None)(part)
+        check(part)
+        archive.natives += native_model(part)
     return part
 
 
