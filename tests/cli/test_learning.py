@@ -38,6 +38,7 @@ def test_a_misspelt_file_gets_the_nearest_name(run, flowers):
         (["--out", "model", "--time", "Colours"], "did you mean 'Colour'?"),
         (["--out", "model", "--time", "Size", "--group", "Colour"], "--groups and --time"),
         (["--out", "model", "--cv", "1"], "--cv"),
+        (["--out", "model", "--target", "Size", "--threshold", "0.3"], "--threshold is for two classes"),
     ],
 )
 def test_what_cannot_work_is_refused_before_the_work(run, flowers, words, said):
@@ -49,7 +50,8 @@ def test_what_cannot_work_is_refused_before_the_work(run, flowers, words, said):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--library", "fst"], "no specialist is called 'fst'"),
+        (["--library", "fst"], "no library is called 'fst'; did you mean 'fast'?"),
+        (["--library", "logistik"], "did you mean 'logistic'?"),
         (["--library", "fast", "--task", "regression"], "SoftClassifier"),
     ],
 )

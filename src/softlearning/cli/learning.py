@@ -31,6 +31,7 @@ from softlearning.cli.arguments import (
     size_of,
 )
 from softlearning.cli.using import print_scores, read_and_answer, summary_of, write_page
+from softlearning.data.messages import closest
 
 TASKS = ("auto", "classification", "regression")
 LIBRARIES = ("default", "best", "fast", "paper")
@@ -110,7 +111,9 @@ def fit(context, table, target, out, page, test, library, metric, threshold, tim
         for column in given:
             column_of(X, column, "--type")
         task, reason = _task(y, task)
-        if threshold is not None and task == "classification":
+        if threshold is not None:
+            if task == "regression":
+                raise click.UsageError(f"--threshold is for two classes, and {target!r} is a number")
             settings["threshold"] = threshold if threshold == "auto" else float(threshold)
         _print_understood(X, given, f"Target `{target}`: {task}{reason}")
         settings["n_jobs"] = _jobs(settings["library"], task, X, y) if jobs is None else jobs
@@ -194,7 +197,7 @@ def _print_understood(X, types: dict[str, str], target: str) -> None:
 
 def _library(text: str) -> str | list[str]:
     names = name_list(text) or []
-    return names[0] if len(names) == 1 and names[0] in LIBRARIES else names
+    return names[0] if len(names) == 1 and closest(names[0], LIBRARIES) else names
 
 
 def _split(frame, target: str, group: str | None, weight: str | None, drop: tuple[str, ...]):

@@ -76,7 +76,7 @@ def compare(context, first, second, table, target, group, weight):
 @click.argument("model", type=FILE)
 @click.argument("table", type=FILE)
 @click.option("--out", required=True, type=FILE, metavar="PREDICTIONS",
-              help="Ends in .csv, .parquet, .feather, .jsonl or .xlsx; - is csv on standard output.")  # fmt: skip
+              help="Ends in .csv, .tsv, .parquet, .feather, .jsonl or .xlsx; - is csv on standard output.")  # fmt: skip
 @click.option("--keep", multiple=True, metavar="COLUMN", help="Repeated beside the predictions. Repeatable.")
 @click.option("--coverage", type=click.FloatRange(0, 1, min_open=True, max_open=True), default=0.9, show_default=True,
               help="Nominal coverage of the intervals of a regression.")  # fmt: skip
