@@ -35,9 +35,4 @@ def test_losses_are_shown_as_losses_with_ordered_intervals(rng):
 
 
 def test_numbers_in_a_large_unit_have_no_meaningless_decimals():
-    assert [console.number(v) for v in (None, 0.98765, 5780.38551)] == [
-        "-",
-        "0.9877",
-        "5,780.4",
-        "1,234,567.8",
-    ]
+    assert [console.number(v) for v in (None, 0.98765, 5780.38551)] == ["-", "0.9877", "5,780.4"]

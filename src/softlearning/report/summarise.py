@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from softlearning.data.schema import summary as table_summary
 from softlearning.data.versions import versions
+from softlearning.evaluation.aims import aim_of, decide_held_out
 from softlearning.execution.threads import one_thread
 from softlearning.library import dummy_row
 from softlearning.method.crossfit import read_by
@@ -72,12 +73,13 @@ def summarise_model(
 def of_held_out_rows(model, record: Record) -> dict[str, Any]:
     """All that out-of-fold predictions tell."""
     held, classes = record.held_out, [str(c) for c in getattr(model, "classes_", [])]
+    said = answered(model, record)
     return {
         "task": record.task,
         "kind": type(model).__name__,
         "target": record.training.target_name,
         "classes": classes,
-        "answer": {**answer(record), "metric": asked_for(model)},
+        "answer": {**answer(record, said), "metric": asked_for(model)},
         "aim": aim(model),
         "comparisons": comparisons(record),
         "families": [{"family": str(f), "weight": float(w)} for f, w in model.family_weights_.items() if w > 0],
@@ -85,11 +87,11 @@ def of_held_out_rows(model, record: Record) -> dict[str, Any]:
         "stackers": stackers(record),
         "certificate": certificate(record),
         "calibration": curves.calibration(held) if classes else None,
-        "confusion": curves.confusion(held, classes) if classes else None,
-        "per_class": curves.per_class(held, classes) if classes else [],
+        "confusion": curves.confusion(held, said, classes) if classes else None,
+        "per_class": curves.per_class(held, said, classes) if classes else [],
         "ranking": curves.ranking(held, threshold(model)) if len(classes) == 2 else None,
         "residuals": None if classes else curves.residuals(held),
-        "uncertainty": curves.uncertainty(held),
+        "uncertainty": curves.uncertainty(held, said),
         "coverage": curves.coverage(held) if len(np.unique(held.fold)) > 1 else [],
         "diversity": diversity(record),
         "failures": failures(record),
@@ -109,6 +111,17 @@ def of_columns(model, X, y, tell: Callable[..., None]) -> dict[str, Any]:
     along = columns.along(model, X, y, strongest)
     worse = [] if found["why"] == columns.SEEN else columns.slices(model, X, y)
     return {"importance": found, "along": along, "slices": worse}
+
+
+def answered(model, record: Record) -> np.ndarray:
+    """(n,) places of the labels of held-out rows; a threshold, where there is one, is learnt without the row's fold."""
+    held = record.held_out
+    if record.task == "classification":
+        aim = None if model.metric is None else aim_of(model.metric, record.task)
+        decided = decide_held_out(record, held.blend, held, model.threshold, aim)
+        if decided is not None:
+            return decided
+    return held.blend.argmax(axis=1)
 
 
 def threshold(model) -> float | None:
@@ -134,11 +147,11 @@ def tensor(record: Record) -> np.ndarray:
 # -- the answer -------------------------------------------------------------------------------------------------------
 
 
-def answer(record: Record) -> dict[str, Any]:
+def answer(record: Record, said: np.ndarray) -> dict[str, Any]:
     """How good the blend is on rows it has not seen, with a 95 % interval; regression also in the target's unit."""
     held, schema = record.held_out, record.training.schema
     if record.task == "classification":
-        score, rmse = curves.share(1 - curves.row_errors(held), held.weight, held.groups), None
+        score, rmse = curves.share(1 - curves.row_errors(held, said), held.weight, held.groups), None
     else:
         score, rmse = curves.r2(held), curves.rmse(held)
     return {
