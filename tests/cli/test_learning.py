@@ -1,5 +1,7 @@
 """`softlearning fit` as a newcomer meets it: what it says, what it writes, how it fails."""
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -153,3 +155,13 @@ def test_a_small_table_takes_one_core_and_a_large_one_all():
     assert _jobs("fast", "regression", small, small[0]) == 1
     assert _jobs("default", "regression", large, large[0]) == -1
     assert _jobs(["ridge"], "regression", large, large[0]) == 1
+
+
+def test_whether_more_rows_would_help_is_told_when_asked(run, tmp_path, rng):
+    x = rng.normal(size=400)
+    pd.DataFrame({"x": x, "y": x + rng.normal(size=400)}).to_csv("t.csv", index=False)
+    words = ["--target", "y", "--out", "m", "--library", "ridge,knn_5", "--jobs", 1, "--report", "p.html"]
+    assert run("fit", "t.csv", *words).exit_code == 0
+    assert "Is more data worth it?" not in Path("p.html").read_text()
+    assert run("fit", "t.csv", *words, "--learning-curve").exit_code == 0
+    assert "Is more data worth it?" in Path("p.html").read_text()

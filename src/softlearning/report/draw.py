@@ -203,6 +203,17 @@ def importance(summary: Summary, title: str, about: str) -> Markup:
     return svg.bars(lines, title, about)
 
 
+def learning(summary: Summary, title: str, about: str) -> Markup:
+    lines = summary["learning"]["points"]
+    points = [
+        Point(p["rows"], p["value"], p["low"], p["high"], f"{p['rows']:,} rows: {short(p['value'])}") for p in lines
+    ]
+    xs, ys = [p.x for p in points], [p.y for p in points]
+    plane = Plane((0, 1.03 * xs[-1]), (0, 1.05 * max(p.high for p in points)), "rows to learn from",
+                  f"held-out loss ({summary['answer']['loss_name']})")  # fmt: skip
+    return svg.lines([Series("mean over rows", xs, ys, "line")], plane, title, about, points)
+
+
 def _window(values: list[float]) -> tuple[float, float]:
     low, high = min(values), max(values)
     margin = 0.03 * (high - low) or abs(low) or 1.0
@@ -233,6 +244,12 @@ FIGURES = {
     "risk_coverage": ("What abstaining gains", risk_coverage, words.answering_half, _has("uncertainty")),
     "coverage": ("Is the nominal coverage reached?", coverage, words.coverage, _has("coverage")),
     "diversity": ("Do the specialists err together?", diversity, words.diversity, _has("diversity")),
+    "learning": (
+        "Is more data worth it?",
+        learning,
+        words.learning,
+        lambda summary: bool(summary["learning"] and summary["learning"]["points"]),
+    ),
     "times": ("Where the time went", times, words.times, _has("times")),
     "importance": (
         "Which columns matter?",

@@ -24,13 +24,13 @@ from softlearning.report.svg import clean, short
 MOST_DETAILS = 200  # columns of the table that are listed
 SIDE_BY_SIDE = (
     "calibration", "confusion", "roc", "precision_recall", "scatter", "histogram", "risk_coverage", "coverage",
-    "importance", "times",
+    "importance", "learning", "times",
 )  # fmt: skip
 
 
-def report_model(model, path: str | Path, X=None, y=None, command: str | None = None) -> Path:
-    """Write the page of a fitted model; X and y, rows it has not seen, add the importance of the columns."""
-    return write_page(summarise_model(model, X=X, y=y, command=command), path)
+def report_model(model, path: str | Path, X=None, y=None, **asked: Any) -> Path:
+    """Write the page of a fitted model; what else is asked goes to `summarise_model`."""
+    return write_page(summarise_model(model, X=X, y=y, **asked), path)
 
 
 def write_page(summary: dict[str, Any], path: str | Path) -> Path:

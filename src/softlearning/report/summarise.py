@@ -1,7 +1,7 @@
 """Everything a report says about a fitted model, as one dict of plain data: numbers first, the page later.
 
 All scores are of held-out rows: a row's prediction comes from specialists that never saw it, under weights learnt
-without its fold. Nothing is fitted here.
+without its fold. Nothing is fitted here, but for the learning curve where it is asked for.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from softlearning.execution.threads import one_thread
 from softlearning.library import dummy_row
 from softlearning.method.crossfit import read_by
 from softlearning.method.record import Comparison, Record, score_of, weigh
-from softlearning.report import columns, curves
+from softlearning.report import columns, curves, learning
 from softlearning.uncertainty.diversity import effective_opinions, effective_specialists, error_correlation
 from softlearning.uncertainty.errors import mean_and_error
 from softlearning.weights.reasons import Reason, why_these_weights
@@ -44,6 +44,7 @@ def summarise_model(
     command: str | None = None,
     draws: int = DRAWS,
     name: str = "",
+    learning_curve: tuple[Any, Any] | None = None,
     tell: Callable[..., None] = lambda stage, seconds=None: None,
 ) -> dict[str, Any]:
     """Answer, comparisons, weights, curves, table, failures, times and versions of a fitted model.
@@ -55,6 +56,8 @@ def summarise_model(
     command : what was typed to make the model, shown at the end of the page
     draws : bootstrap samples for the intervals of the weights, at most; 0 for none
     name : of the table, for the title
+    learning_curve : X and y that the model was fitted on, to tell whether more rows would help; quick specialists are
+        fitted again on fewer rows, for about 20 seconds at most
     tell : hears what is going on, and the seconds that it may take where that is known
     """
     check_is_fitted(model)
@@ -66,6 +69,10 @@ def summarise_model(
         summary = {"name": name, **of_held_out_rows(model, record)}
         summary["weights"] = weight_lines(record, draws, tell)
         summary |= of_columns(model, X, y, tell)
+        summary["learning"] = None
+        if learning_curve is not None:
+            tell("Is more data worth it", learning.PATIENCE)
+            summary["learning"] = learning.learning_curve(model, *learning_curve)
         summary["provenance"] = provenance(model, command)
     return finite(summary)
 

@@ -323,6 +323,31 @@ def importance(summary: Summary) -> str:
     )
 
 
+def learning(summary: Summary) -> str:
+    """Whether more rows would help, as far as the curve tells."""
+    found = summary["learning"]
+    if not found["points"]:
+        return f"Whether more rows would help was not computed: {found['why']}."
+    fall, forecast = found["fall"], found["forecast"]
+    size, reach = percent(abs(fall["value"])), percent((fall["high"] - fall["low"]) / 2)
+    way = "fell" if fall["value"] >= 0 else "rose"
+    if fall["low"] <= 0:
+        said = "no clear gain, so more rows of this kind promise little"
+    elif forecast is None:
+        said = "more rows would help; how much cannot be told, since the fall does not slow down yet"
+    else:
+        span = f"95 % interval {percent(forecast['low'])} to {percent(forecast['high'])}"
+        said = f"if that goes on as a power law, twice the rows might bring {percent(forecast['value'])} more ({span})"
+    return (
+        f"Held-out loss of {_listed(found['specialists'])}, fitted on a part of the rows and on all; lines are 95 % "
+        f"intervals. From half to all rows it {way} by {size} ± {reach}: {said}."
+    )
+
+
+def _listed(names: list[str]) -> str:
+    return names[0] if len(names) == 1 else f"a blend of {', '.join(names[:-1])} and {names[-1]}"
+
+
 def table(summary: Summary) -> str:
     t = summary["table"]
     missing = f"{t['missing']:,} values are missing" if t["missing"] else "no value is missing"
