@@ -37,7 +37,8 @@ def test_the_page_says_what_the_curve_shows(curved):
 @pytest.mark.parametrize(
     ("fall", "forecast", "said"),
     [
-        ((0.01, -0.02, 0.04), None, "promise little"),
+        ((0.00, -0.01, 0.01), None, "promise little"),
+        ((0.01, -0.02, 0.04), None, "cannot be told"),
         ((0.10, 0.05, 0.15), None, "how much cannot be told"),
         ((0.10, 0.05, 0.15), {"value": 0.07, "low": 0.03, "high": 0.1}, "might bring 7.0 % more"),
     ],

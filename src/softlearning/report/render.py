@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import re
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
@@ -97,6 +98,11 @@ def cleaned(value: Any) -> Any:
     return [cleaned(item) for item in value] if isinstance(value, list | tuple) else value
 
 
+def unbroken(value: Any) -> Any:
+    """Text in which no line ends between a number and its percent sign; markup as it is."""
+    return re.sub(r"(?<=\d) %(?!\w)", "\u00a0%", value) if type(value) is str else value
+
+
 def _environment() -> Environment:
     """Everything is escaped unless it is Markup, and a misspelt name in the template is an error."""
     environment = Environment(
@@ -105,6 +111,7 @@ def _environment() -> Environment:
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
+        finalize=unbroken,
     )
     environment.filters |= {"short": short, "percent": words.percent}
     return environment

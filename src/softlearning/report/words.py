@@ -7,6 +7,7 @@ from typing import Any
 from softlearning.report.svg import clean, short
 
 Summary = dict[str, Any]
+LITTLE = 0.02  # share of the loss
 MEASURES = {"disagreement": "disagreement", "top_probability": "top probability"}
 
 
@@ -331,8 +332,10 @@ def learning(summary: Summary) -> str:
     fall, forecast = found["fall"], found["forecast"]
     size, reach = percent(abs(fall["value"])), percent((fall["high"] - fall["low"]) / 2)
     way = "fell" if fall["value"] >= 0 else "rose"
-    if fall["low"] <= 0:
-        said = "no clear gain, so more rows of this kind promise little"
+    if fall["high"] < LITTLE:
+        said = "more rows of this kind promise little"
+    elif fall["low"] <= 0:
+        said = "within noise, so whether more rows would help cannot be told"
     elif forecast is None:
         said = "more rows would help; how much cannot be told, since the fall does not slow down yet"
     else:
