@@ -40,7 +40,7 @@ def main(out: str, whole: str | None = None) -> None:
         browser = play.chromium.launch(executable_path=BROWSER, args=["--no-sandbox", "--disable-gpu"])
         terminal(browser, folder, Path(out) / "demo.png", ["demo"], last=25)
         terminal(browser, folder, Path(out) / "command.png", FIT)
-        reports(browser, folder / "tips.html", Path(out), None if whole is None else Path(whole))
+        reports(browser, folder / "demo" / "report.html", Path(out), None if whole is None else Path(whole))
         studio(browser, folder, Path(out))
         browser.close()
     shutil.rmtree(folder)
