@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from softlearning.method.decisions import sweep
 from softlearning.method.record import HeldOut
 from softlearning.uncertainty.conformal import calibrate_interval, calibrate_set, fit_scale, interval, predict_set
 from softlearning.uncertainty.disagreement import detector_auc
@@ -122,9 +123,9 @@ def ranking(held: HeldOut, threshold: float | None) -> dict[str, Any]:
     """ROC and precision-recall of the second of two classes, thinned, and where the threshold of the answers lies."""
     w = np.ones(len(held.target)) if held.weight is None else held.weight
     p, true = held.blend[:, 1], held.target[:, 1] > 0.5
-    order = np.argsort(-p, kind="stable")
+    order, counts = sweep(p, true, w)
     last = np.append(np.diff(p[order]) != 0, True)  # rows of equal probability are taken together
-    hits, false = np.cumsum((w * true)[order])[last], np.cumsum((w * ~true)[order])[last]
+    hits, false = counts[last, 0], counts[last, 1]
     recall, fall_out = np.append(0.0, hits / hits[-1]), np.append(0.0, false / false[-1])
     precision = hits / (hits + false)
     thin = np.unique(np.linspace(0, len(precision) - 1, MOST_STEPS).astype(int))

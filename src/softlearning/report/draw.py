@@ -220,9 +220,9 @@ def _window(values: list[float]) -> tuple[float, float]:
     return low - margin, high + margin
 
 
-def _has(*names: str):
-    """Whether the summary has numbers under all these names."""
-    return lambda summary: all(summary[name] for name in names)
+def _has(name: str, part: str = ""):
+    """Whether the summary has numbers under this name, and in this part of it."""
+    return lambda summary: bool(summary[name] and (not part or summary[name][part]))
 
 
 FIGURES = {
@@ -239,22 +239,12 @@ FIGURES = {
         "Does disagreement warn of errors?",
         disagreement,
         words.disagreement,
-        lambda summary: bool(summary["uncertainty"] and summary["uncertainty"]["bins"]),
+        _has("uncertainty", "bins"),
     ),
     "risk_coverage": ("What abstaining gains", risk_coverage, words.answering_half, _has("uncertainty")),
     "coverage": ("Is the nominal coverage reached?", coverage, words.coverage, _has("coverage")),
     "diversity": ("Do the specialists err together?", diversity, words.diversity, _has("diversity")),
-    "learning": (
-        "Is more data worth it?",
-        learning,
-        words.learning,
-        lambda summary: bool(summary["learning"] and summary["learning"]["points"]),
-    ),
+    "learning": ("Is more data worth it?", learning, words.learning, _has("learning", "points")),
     "times": ("Where the time went", times, words.times, _has("times")),
-    "importance": (
-        "Which columns matter?",
-        importance,
-        words.importance,
-        lambda summary: bool(summary["importance"] and summary["importance"]["columns"]),
-    ),
+    "importance": ("Which columns matter?", importance, words.importance, _has("importance", "columns")),
 }
