@@ -8,6 +8,9 @@ A model in use should answer what it knows, hand over what it does not, and be w
 # %%
 # A classifier that may pass a row on to a person. The error rate among the rows it answers is kept with a stated
 # confidence, by held-out rows alone.
+from pathlib import Path
+from tempfile import mkdtemp
+
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import load_diabetes, load_digits
@@ -23,8 +26,9 @@ print("wrong had it answered all:", round(float((labels != y[900:]).mean()), 3))
 
 # %%
 # The saved model does all of this: what it needs is in the file, and nothing in the file can run code.
-model.save("digits.soft")
-same, again = load("digits.soft").predict_selective(X[900:], risk=0.03, confidence=0.9)
+file = Path(mkdtemp()) / "digits.soft"
+model.save(file)
+same, again = load(file).predict_selective(X[900:], risk=0.03, confidence=0.9)
 print("same answers after loading:", bool((again == answered).all() and (same == labels).all()))
 
 # %%

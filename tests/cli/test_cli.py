@@ -24,3 +24,11 @@ def test_every_command_explains_itself(run, command):
     answer = run(command, "--help")
     assert answer.exit_code == 0
     assert "Usage" in answer.output
+
+
+def test_the_library_by_itself_has_help_and_names_the_package_of_other_commands(run, monkeypatch):
+    monkeypatch.setattr("softlearning.cli.entry_points", lambda **_: [])
+    answer = run("--help")
+    assert answer.exit_code == 0, answer.output
+    assert "bench" not in answer.output
+    assert "softlearning-bench" in run("bench", "report").output

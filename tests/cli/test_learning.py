@@ -1,5 +1,7 @@
 """`softlearning fit` as a newcomer meets it: what it says, what it writes, how it fails."""
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -38,6 +40,7 @@ def test_a_misspelt_file_gets_the_nearest_name(run, flowers):
         (["--out", "model", "--time", "Colours"], "did you mean 'Colour'?"),
         (["--out", "model", "--time", "Size", "--group", "Colour"], "--groups and --time"),
         (["--out", "model", "--cv", "1"], "--cv"),
+        (["--out", "model", "--target", "Size", "--threshold", "0.3"], "--threshold is for two classes"),
     ],
 )
 def test_what_cannot_work_is_refused_before_the_work(run, flowers, words, said):
@@ -49,7 +52,8 @@ def test_what_cannot_work_is_refused_before_the_work(run, flowers, words, said):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--library", "fst"], "no specialist is called 'fst'"),
+        (["--library", "fst"], "no library is called 'fst'; did you mean 'fast'?"),
+        (["--library", "logistik"], "did you mean 'logistic'?"),
         (["--library", "fast", "--task", "regression"], "SoftClassifier"),
     ],
 )
@@ -151,3 +155,13 @@ def test_a_small_table_takes_one_core_and_a_large_one_all():
     assert _jobs("fast", "regression", small, small[0]) == 1
     assert _jobs("default", "regression", large, large[0]) == -1
     assert _jobs(["ridge"], "regression", large, large[0]) == 1
+
+
+def test_whether_more_rows_would_help_is_told_when_asked(run, tmp_path, rng):
+    x = rng.normal(size=400)
+    pd.DataFrame({"x": x, "y": x + rng.normal(size=400)}).to_csv("t.csv", index=False)
+    words = ["--target", "y", "--out", "m", "--library", "ridge,knn_5", "--jobs", 1, "--report", "p.html"]
+    assert run("fit", "t.csv", *words).exit_code == 0
+    assert "Is more data worth it?" not in Path("p.html").read_text()
+    assert run("fit", "t.csv", *words, "--learning-curve").exit_code == 0
+    assert "Is more data worth it?" in Path("p.html").read_text()

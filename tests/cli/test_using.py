@@ -60,7 +60,7 @@ def test_from_a_table_to_a_model_a_page_and_predictions(run, flowers, tmp_path):
 
 def test_numbers_are_predicted_with_intervals(run, flowers):
     fitted = run("fit", flowers, "--target", "Size", "--out", "m", "--library", "ridge,knn_15", "--jobs", 1)
-    assert "regression (guessed from float" in fitted.output
+    assert "regression (guessed from numbers with fractions" in fitted.output
     run("predict", "m", flowers, "--out", "answers.csv", "--coverage", 0.8)
     answers = pd.read_csv("answers.csv")
     assert list(answers) == ["prediction", "disagreement", "low", "high"]

@@ -135,6 +135,29 @@ def test_excel_is_read_or_the_remedy_is_named(tmp_path):
         pd.testing.assert_frame_equal(read_table(path), FRAME)
 
 
+@pytest.mark.parametrize("ending", ["csv", "jsonl", "xlsx", "parquet"])
+def test_codes_and_numbers_in_a_local_spelling_are_the_same_in_every_format(tmp_path, ending):
+    table = pd.DataFrame({"zip": ["00012", "10001", "00007"], "paid": ["1,000", "(2,500)", "12,345"]})
+    path = tmp_path / f"t.{ending}"
+    {"csv": table.to_csv, "xlsx": table.to_excel, "parquet": table.to_parquet}.get(
+        ending, lambda path, index: table.to_json(path, orient="records", lines=True)
+    )(path, index=False)
+    read = read_table(path)
+    assert read["zip"].tolist() == ["00012", "10001", "00007"]
+    assert read["paid"].tolist() == [1000.0, -2500.0, 12345.0]
+
+
+def test_text_that_is_called_excel_is_told(tmp_path):
+    (tmp_path / "t.xlsx").write_text("a,b\n1,2\n")
+    with pytest.raises(ValueError, match="not a readable Excel file"):
+        read_table(tmp_path / "t.xlsx")
+
+
+def test_tabs_are_written_where_the_name_says_so(tmp_path):
+    write_table(pd.DataFrame({"a": [1], "b": ["x,y"]}), tmp_path / "t.tsv")
+    assert (tmp_path / "t.tsv").read_text() == "a\tb\n1\tx,y\n"
+
+
 EMPTY_WORKBOOK = b"PK\x05\x06" + bytes(18)  # a zip archive without members
 
 

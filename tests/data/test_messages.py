@@ -6,7 +6,15 @@ from softlearning.data.messages import closest, nearest, printable
 
 
 @pytest.mark.parametrize(
-    ("name", "found"), [("Target", "TARGET"), ("targt", "TARGET"), ("AGE", "age"), ("q", None), ("heigth", "height")]
+    ("name", "found"),
+    [
+        ("Target", "TARGET"),
+        ("targt", "TARGET"),
+        ("AGE", "age"),
+        ("q", None),
+        ("heigth", "height"),
+        ("area", None),
+    ],  # which is no way to spell TARGET
 )
 def test_the_nearest_name_is_found_whatever_the_case(name, found):
     assert closest(name, ["age", "TARGET", "height", 3]) == found

@@ -211,11 +211,11 @@ def test_types_reach_arrays_by_number():
         (list(range(10)) * 20, "classification", "whole numbers with only 10 distinct values"),
         (list(range(10)) * 2, "regression", "whole numbers with 10 distinct values"),
         (np.arange(100), "regression", "whole numbers with 100 distinct values"),
-        (np.arange(129) / 7, "regression", "float with 129 distinct values"),
-        (["1,5", "2,5", "7,25"], "regression", "float with 3 distinct values"),
-        (pl.Series([1.5, 2.5, 3.5]), "regression", "float with 3 distinct values"),
+        (np.arange(129) / 7, "regression", "numbers with fractions, 129 distinct values"),
+        (["1,5", "2,5", "7,25"], "regression", "numbers with fractions, 3 distinct values"),
+        (pl.Series([1.5, 2.5, 3.5]), "regression", "numbers with fractions, 3 distinct values"),
         (pd.Series([1, None, 0]), "classification", "2 distinct values"),
-        (pd.DataFrame({"y": [1.5, 2.5, 3.5]}), "regression", "float with 3 distinct values"),
+        (pd.DataFrame({"y": [1.5, 2.5, 3.5]}), "regression", "numbers with fractions, 3 distinct values"),
     ],
 )
 def test_the_task_is_guessed_and_the_reason_said(y, task, reason):

@@ -209,6 +209,8 @@ def test_a_missing_column_is_named_with_the_nearest_one_there(known):
     schema, frame = known
     with pytest.raises(ValueError, match=r"1 column\(s\) missing: `visits` \(did you mean 'visit'\?\)"):
         validate(schema, frame.rename(columns={"visits": "visit"}))
+    with pytest.raises(ValueError, match=r"missing: `[^(]*; there are: q$"):  # what is there, once for all that miss
+        validate(schema, frame[["visits"]].set_axis(["q"], axis=1))
 
 
 def test_extra_columns_of_any_number_give_one_warning(known):

@@ -296,3 +296,12 @@ def test_a_label_that_the_model_never_saw_is_a_wrong_answer(diabetes):
         name = metric or "accuracy"
         expected = {"accuracy": accuracy_score, "f1_macro": lambda y, p: f1_score(y, p, average="macro")}[name]
         assert model.score(X, changed) == pytest.approx(expected(changed, model.predict(X)))
+
+
+def test_a_metric_of_probabilities_has_no_threshold_and_balanced_accuracy_sets_it(rng):
+    X = rng.normal(size=(200, 2))
+    y = (X[:, 0] + rng.normal(size=200) > 0.5).astype(int)
+    names = ["logistic", "naive_bayes"]
+    ranked, plain = (SoftClassifier(names, metric=m, threshold="auto").fit(X, y) for m in ("roc_auc", None))
+    assert 0.2 < ranked.threshold_ < 0.8
+    assert ranked.threshold_ == pytest.approx(plain.threshold_, abs=0.05)

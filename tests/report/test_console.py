@@ -32,3 +32,7 @@ def test_losses_are_shown_as_losses_with_ordered_intervals(rng):
     assert float(rmse[2]) < float(rmse[1]) < float(rmse[4])
     assert r2[0] == "R²"
     assert float(rmse[1]) == np.round(-found.scores["score"][0], 4)
+
+
+def test_numbers_in_a_large_unit_have_no_meaningless_decimals():
+    assert [console.number(v) for v in (None, 0.98765, 5780.38551)] == ["-", "0.9877", "5,780.4"]

@@ -69,7 +69,7 @@ def test_a_row_of_weight_two_calibrates_as_two_rows(rng):
 
 def test_confusion_counts_every_row_once(rng):
     p, Y = true_probabilities(rng, 300, 3)
-    table = curves.confusion(held_out(p, Y), ["a", "b", "c"])
+    table = curves.confusion(held_out(p, Y), p.argmax(axis=1), ["a", "b", "c"])
     assert np.sum(table["counts"]) == table["rows"] == 300
     assert table["wrong"] == np.sum(p.argmax(1) != Y.argmax(1))
     assert np.sum(table["counts"], axis=1).tolist() == Y.sum(axis=0).tolist()
@@ -78,7 +78,7 @@ def test_confusion_counts_every_row_once(rng):
 def test_of_many_classes_the_most_confused_are_shown(rng):
     label = np.repeat(np.arange(30), 10)
     answer = np.where((label == 28) | (label == 29), 57 - label, label)
-    table = curves.confusion(held_out(np.eye(30)[answer], np.eye(30)[label]), [f"c{k}" for k in range(30)])
+    table = curves.confusion(held_out(np.eye(30)[answer], np.eye(30)[label]), answer, [f"c{k}" for k in range(30)])
     assert len(table["classes"]) == curves.MOST_CLASSES
     assert {"c28", "c29"} <= set(table["classes"])
 
@@ -86,19 +86,19 @@ def test_of_many_classes_the_most_confused_are_shown(rng):
 def test_uncertainty_that_knows_the_errors_is_perfect_and_a_constant_one_is_none(rng):
     wrong = (rng.random(200) < 0.2).astype(float)
     blend, target = np.tile([0.3, 0.7], (200, 1)), np.eye(2)[1 - wrong.astype(int)]
-    found = curves.uncertainty(held_out(blend, target, wrong + 0.01 * rng.random(200)))
+    found = curves.uncertainty(held_out(blend, target, wrong + 0.01 * rng.random(200)), blend.argmax(axis=1))
     known = found["measures"]["disagreement"]
     assert list(found["measures"]) == ["disagreement"]  # the top probability never varies
     assert known["auc"] == 1.0
     assert_allclose(known["risk"], found["best"], atol=1e-12)
     assert found["bins"][0]["error"] == 0 < found["bins"][-1]["error"] == 1
     assert known["risk"][-1] == pytest.approx(wrong.mean())
-    assert curves.uncertainty(held_out(blend, target)) is None
+    assert curves.uncertainty(held_out(blend, target), blend.argmax(axis=1)) is None
 
 
 def test_both_measures_of_uncertainty_are_shown_for_classes(rng):
     p, Y = true_probabilities(rng, 500, 3)
-    found = curves.uncertainty(held_out(p, Y, rng.random(500)))["measures"]
+    found = curves.uncertainty(held_out(p, Y, rng.random(500)), p.argmax(axis=1))["measures"]
     assert list(found) == ["disagreement", "top_probability"]
     assert found["top_probability"]["auc"] > 0.6 > found["disagreement"]["auc"]
     assert found["top_probability"]["area"] < found["disagreement"]["area"]
@@ -138,7 +138,7 @@ def test_ranking_and_classes_agree_with_scikit_learn(rng, weighted):
     named = p >= 0.42
     assert found["chosen"]["recall"] == pytest.approx(metrics.recall_score(true, named, sample_weight=w))
     assert found["chosen"]["precision"] == pytest.approx(metrics.precision_score(true, named, sample_weight=w))
-    first = curves.per_class(held, ["no", "yes"])[0]
+    first = curves.per_class(held, held.blend.argmax(axis=1), ["no", "yes"])[0]
     assert first["class"] == "yes"  # the rarer
     said = blend.argmax(axis=1) == 1
     assert first["f1"] == pytest.approx(metrics.f1_score(true, said, sample_weight=w))

@@ -3,6 +3,7 @@
 import base64
 import copy
 import hashlib
+import re
 from html.parser import HTMLParser
 
 import numpy as np
@@ -192,3 +193,9 @@ def test_two_models_side_by_side_show_weights_and_settings_that_differ(summary):
 def test_models_of_different_tasks_are_not_set_side_by_side(class_summary, number_summary):
     with pytest.raises(ValueError, match="classification, the other a regression"):
         compared([class_summary, number_summary], ["a", "b"])
+
+
+def test_no_line_ends_between_a_number_and_its_percent_sign(class_summary):
+    page = to_html(class_summary)
+    assert "95\u00a0% interval" in page
+    assert not re.search(r"<h1>[^<]*\d %", page)

@@ -184,3 +184,14 @@ def test_every_way_of_fitting_can_be_summarised(rng, settings):
     summary = summarise_model(model)
     assert 0.3 < summary["answer"]["value"] <= 1
     assert to_html(summary)
+
+
+@pytest.mark.parametrize("threshold", [0.1, 0.9])
+def test_the_page_is_about_the_labels_that_the_model_answers(rng, threshold):
+    X = rng.normal(size=(200, 2))
+    y = (X[:, 0] + rng.normal(size=200) > 0).astype(int)
+    model = SoftClassifier(["logistic", "knn_15"], threshold=threshold).fit(X, y)
+    summary, said = summarise_model(model), model.record_.held_out.blend[:, 1] >= threshold
+    assert summary["answer"]["value"] == pytest.approx(np.mean(said == y))
+    assert summary["confusion"]["wrong"] == np.sum(said != y)
+    assert {c["class"]: c["answers"] for c in summary["per_class"]}["1"] == said.sum()

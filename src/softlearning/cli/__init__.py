@@ -23,7 +23,7 @@ class Commands(click.Group):
     """The commands here, and those that other installed packages add under the entry point `softlearning.commands`."""
 
     def list_commands(self, context: click.Context) -> list[str]:
-        return sorted({*super().list_commands(context), *ADDED, *(e.name for e in entry_points(group=PLUGINS))})
+        return sorted({*super().list_commands(context), *(e.name for e in entry_points(group=PLUGINS))})
 
     def get_command(self, context: click.Context, name: str) -> click.Command | None:
         if found := super().get_command(context, name):

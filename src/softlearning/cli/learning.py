@@ -31,6 +31,7 @@ from softlearning.cli.arguments import (
     size_of,
 )
 from softlearning.cli.using import print_scores, read_and_answer, summary_of, write_page
+from softlearning.data.messages import closest
 
 TASKS = ("auto", "classification", "regression")
 LIBRARIES = ("default", "best", "fast", "paper")
@@ -56,6 +57,8 @@ class FitCommand(click.Command):
 @click.option("--report", "page", type=FILE, metavar="PAGE.html", help="Also write a page about the model.")
 @click.option("--test", type=FILE, metavar="TABLE",
               help="Rows to score at the end; the page then tells which columns matter.")  # fmt: skip
+@click.option("--learning-curve", "curve", is_flag=True,
+              help="The page also tells whether more rows would help: about 20 seconds.")  # fmt: skip
 @click.option("--library", default="default", metavar="NAME", show_default=True,
               help="default, best, fast, paper, or names of specialists with commas.")  # fmt: skip
 @click.option("--metric", metavar="NAME", help="What to be good at: roc_auc, f1, ordinal, mae, pinball:0.9, ..")
@@ -82,8 +85,8 @@ class FitCommand(click.Command):
 @click.option("--events", type=FILE, hidden=True, help="For programs: news as json lines; ends when their pipe does.")
 @KEY_FILE
 @click.pass_context
-def fit(context, table, target, out, page, test, library, metric, threshold, time_limit, memory_limit, jobs, task,
-        types, drop, group, weight, time, cv, checkpoint, mlflow, seed, allow_useless, name, events):  # fmt: skip
+def fit(context, table, target, out, page, test, curve, library, metric, threshold, time_limit, memory_limit, jobs,
+        task, types, drop, group, weight, time, cv, checkpoint, mlflow, seed, allow_useless, name, events):  # fmt: skip
     """Learn from TABLE and save the model."""
     from softlearning.report import console
 
@@ -112,14 +115,18 @@ def fit(context, table, target, out, page, test, library, metric, threshold, tim
         task, reason = _task(y, task)
         if metric is None and task == "classification" and y.dtype.kind in "iuf" and y.nunique() > 2:
             reason += "\nIf its values are grades, `--metric ordinal` respects their order"
-        if threshold is not None and task == "classification":
+        if threshold is not None:
+            if task == "regression":
+                raise click.UsageError(f"--threshold is for two classes, and {target!r} is a number")
             settings["threshold"] = threshold if threshold == "auto" else float(threshold)
         _print_understood(X, given, f"Target `{target}`: {task}{reason}")
         settings["n_jobs"] = _jobs(settings["library"], task, X, y) if jobs is None else jobs
-        model = _fitted(task, settings, X, _labels(y, task), row_weight, groups, heard)
+        labels = _labels(y, task)
+        model = _fitted(task, settings, X, labels, row_weight, groups, heard)
         summary = summary_of(
-            model, test if page else None, drawn=page is not None, tell=stage, table=name or table.name
-        )
+            model, test if page else None, drawn=page is not None, tell=stage, name=name or table.name,
+            learning_curve=(X, labels) if curve else None,
+        )  # fmt: skip
         stage.end()
         click.echo("\n".join(console.model(summary)) + "\n")
         if test is not None:
@@ -196,7 +203,7 @@ def _print_understood(X, types: dict[str, str], target: str) -> None:
 
 def _library(text: str) -> str | list[str]:
     names = name_list(text) or []
-    return names[0] if len(names) == 1 and names[0] in LIBRARIES else names
+    return names[0] if len(names) == 1 and closest(names[0], LIBRARIES) else names
 
 
 def _split(frame, target: str, group: str | None, weight: str | None, drop: tuple[str, ...]):

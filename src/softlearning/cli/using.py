@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -76,7 +76,7 @@ def compare(context, first, second, table, target, group, weight):
 @click.argument("model", type=FILE)
 @click.argument("table", type=FILE)
 @click.option("--out", required=True, type=FILE, metavar="PREDICTIONS",
-              help="Ends in .csv, .parquet, .feather, .jsonl or .xlsx; - is csv on standard output.")  # fmt: skip
+              help="Ends in .csv, .tsv, .parquet, .feather, .jsonl or .xlsx; - is csv on standard output.")  # fmt: skip
 @click.option("--keep", multiple=True, metavar="COLUMN", help="Repeated beside the predictions. Repeatable.")
 @click.option("--coverage", type=click.FloatRange(0, 1, min_open=True, max_open=True), default=0.9, show_default=True,
               help="Nominal coverage of the intervals of a regression.")  # fmt: skip
@@ -125,14 +125,14 @@ def report(context, models, out, rows):
     check_outputs(out)
     with plain_errors(context), Stages() as stage:
         summaries = [
-            summary_of(load_model(path), rows, drawn=True, tell=stage, table=rows.name if rows else "")
+            summary_of(load_model(path), rows, drawn=True, tell=stage, name=rows.name if rows else "")
             for path in models
         ]
         stage.end()
         write_page(*summaries, path=out, names=[path.name for path in models])
 
 
-def summary_of(model, rows: Path | None, drawn: bool, tell: Callable[..., None], table: str = "") -> dict[str, Any]:
+def summary_of(model, rows: Path | None, drawn: bool, **asked: Any) -> dict[str, Any]:
     """The summary; what is told of columns where rows that the model has not seen are given."""
     from softlearning.data.schema import read_target
     from softlearning.evaluation.rows import as_labels, named
@@ -146,7 +146,7 @@ def summary_of(model, rows: Path | None, drawn: bool, tell: Callable[..., None],
         labels = y[known] if model.record_.task == "regression" else as_labels(y[known])
         given = {"X": known_columns(model, frame[known]), "y": labels}
     command = shlex.join(["softlearning", *sys.argv[1:]])
-    return summarise_model(model, command=command, draws=DRAWS if drawn else 0, tell=tell, name=table, **given)
+    return summarise_model(model, command=command, draws=DRAWS if drawn else 0, **given, **asked)
 
 
 def write_page(*summaries: dict[str, Any], path: Path, names: list[str] | None = None) -> None:

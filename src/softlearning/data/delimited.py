@@ -69,18 +69,19 @@ def read_delimited(path: Path, rows: int | None = None) -> Iterator[pd.DataFrame
             low_memory=False,
             chunksize=rows,
         )
-        yield from map(_read_local_numbers, [read] if isinstance(read, pd.DataFrame) else read)
+        yield from [read] if isinstance(read, pd.DataFrame) else read
 
 
-def _read_local_numbers(frame: pd.DataFrame) -> pd.DataFrame:
+def read_local_numbers(frame: pd.DataFrame) -> pd.DataFrame:
     """Columns of strings that are numbers in a local spelling become numbers; units are left to the schema."""
-    for name in frame.columns:
-        if frame[name].dtype.kind == "O":
-            cells = read_cells(frame[name], name)
+    frame = frame.copy(deep=False)
+    for place, (name, column) in enumerate(list(frame.items())):
+        if column.dtype.kind == "O":
+            cells = read_cells(column, name)
             style = number_style(cells.filled) if cells.form == "values" else ""
             if style in ("comma", "point", "thousands", "space"):
                 values = [np.nan if word is None else parse_number(word, style) for word in cells.words]
-                frame[name] = np.array([*values, np.nan])[cells.data]
+                frame.isetitem(place, np.array([*values, np.nan])[cells.data])
     return frame
 
 

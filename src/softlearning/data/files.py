@@ -20,7 +20,7 @@ from typing import Any, TextIO, cast
 import numpy as np
 import pandas as pd
 
-from softlearning.data.delimited import open_text, open_zstd, pyarrow_for, read_delimited
+from softlearning.data.delimited import open_text, open_zstd, pyarrow_for, read_delimited, read_local_numbers
 from softlearning.data.messages import nearest
 
 ENDINGS = {
@@ -31,12 +31,13 @@ ENDINGS = {
     "excel": (".xlsx", ".xlsm", ".xls"),
 }  # format -> how its names end; text with delimiters has any other ending
 FORMATS = {ending: format for format, endings in ENDINGS.items() for ending in endings}
+OLD_EXCEL = b"\xd0\xcf\x11\xe0"  # its first bytes
 MAGIC = {
     b"PAR1": "parquet",
     b"ARROW1": "arrow",
     b"FEA1": "arrow",
     b"PK\x03\x04": "excel",
-    b"\xd0\xcf\x11\xe0": "excel",
+    OLD_EXCEL: "excel",
     b"%PDF": "pdf",
     b"\x89HDF": "hdf5",
     b"{": "lines",
@@ -68,7 +69,7 @@ def read_chunks(path: str | Path, rows: int | None = 100_000) -> Iterator[pd.Dat
         for frame in READERS[format](file, rows):
             names, total = [str(name) for name in frame.columns[:5]], total + len(frame)
             if len(frame):
-                yield frame
+                yield read_local_numbers(frame)
         if not total:
             raise ValueError(f"{path} has a header ({', '.join(names)}) but no rows")
 
@@ -162,10 +163,12 @@ def _read_object(line: str, place: str) -> dict:
 
 
 def _read_excel(path: Path, rows: int | None) -> Iterator[pd.DataFrame]:
+    """Cells as they are: a code with leading zeros stays text."""
     with path.open("rb") as file:
-        engine = "openpyxl" if file.read(2) == b"PK" else "xlrd"  # today's files are zip archives
+        magic = file.read(4)
+    engine = "xlrd" if magic == OLD_EXCEL else "openpyxl"  # today's files are zip archives
     try:
-        frame = pd.read_excel(path, engine=engine)
+        frame = pd.read_excel(path, engine=engine, dtype=object).infer_objects()
     except ImportError:
         raise ValueError(f"{path.name} needs {engine}: pip install {engine}; or save the sheet as csv") from None
     except (ValueError, OSError, KeyError, zipfile.BadZipFile) as error:
@@ -218,8 +221,8 @@ def _umask() -> int:
 def write_table(frames: pd.DataFrame | Iterable[pd.DataFrame], path: str | Path) -> int:
     """Write a frame, or chunks of one, in the format that the name says; the number of rows.
 
-    Names that end in .parquet, .feather, .arrow, .jsonl or .xlsx are taken at their word, all else is csv; .gz, .bz2,
-    .xz and .zst pack it. `-` is csv on standard output. The file is there as a whole or not at all.
+    Names that end in .parquet, .feather, .arrow, .jsonl, .xlsx or .tsv are taken at their word, all else is csv; .gz,
+    .bz2, .xz and .zst pack it. `-` is csv on standard output. The file is there as a whole or not at all.
     """
     frames = [frames] if isinstance(frames, pd.DataFrame) else frames
     if str(path) == "-":
@@ -234,7 +237,9 @@ def write_table(frames: pd.DataFrame | Iterable[pd.DataFrame], path: str | Path)
         if format in ("parquet", "arrow"):
             return _write_arrow(frames, part, format)
         with _open_for_writing(part, path.suffix.lower()) as stream:
-            return (_write_lines if format == "lines" else _write_csv)(frames, stream)
+            if format == "lines":
+                return _write_lines(frames, stream)
+            return _write_csv(frames, stream, "\t" if _ending(path) == ".tsv" else ",")
 
 
 def _open_for_writing(part: Path, suffix: str) -> TextIO:
@@ -284,15 +289,15 @@ def guarded(text: object) -> object:
     return f"'{text}" if isinstance(text, str) and text.startswith(FORMULA_STARTS) else text
 
 
-def _write_csv(frames: Iterable[pd.DataFrame], stream: TextIO) -> int:
-    """Comma-separated, names and strings guarded."""
+def _write_csv(frames: Iterable[pd.DataFrame], stream: TextIO, between: str = ",") -> int:
+    """Text with delimiters, names and strings guarded."""
     rows = 0
     for number, frame in enumerate(frames):
         out = pd.DataFrame({name: _guarded_column(column) for name, column in frame.items()})
         out.columns = pd.Index([guarded(str(name)) for name in frame.columns])
         # a lone carriage return ends a line for some readers, and Python's writer quotes it only when told to
         quoting = csv.QUOTE_NONNUMERIC if _holds_return(out) else csv.QUOTE_MINIMAL
-        out.to_csv(stream, index=False, header=number == 0, lineterminator="\n", quoting=quoting)
+        out.to_csv(stream, sep=between, index=False, header=number == 0, lineterminator="\n", quoting=quoting)
         rows += len(frame)
     return rows
 

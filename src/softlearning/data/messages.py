@@ -10,7 +10,7 @@ from typing import Any
 def closest(name: str, names: Iterable[Any]) -> str | None:
     """The name that is probably meant: the same but for upper and lower case, or one spelt alike."""
     folded = {str(n).casefold(): str(n) for n in reversed(list(names))}
-    found = get_close_matches(str(name).casefold(), folded, n=1)
+    found = get_close_matches(str(name).casefold(), folded, n=1, cutoff=0.65)  # `area` is not meant by `target`
     return folded[found[0]] if found else None
 
 

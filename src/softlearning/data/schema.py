@@ -374,7 +374,7 @@ def _guess_from_numbers(values: np.ndarray) -> Guess:
     if distinct <= 2:
         return Guess("classification", _distinct(distinct))
     if (values != np.floor(values)).any():
-        return Guess("regression", f"float with {_distinct(distinct)}")
+        return Guess("regression", f"numbers with fractions, {_distinct(distinct)}")
     if distinct <= FEW and 10 * distinct <= len(values):
         return Guess("classification", f"whole numbers with only {_distinct(distinct)}")
     return Guess("regression", f"whole numbers with {_distinct(distinct)}")

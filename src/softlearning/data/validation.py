@@ -15,7 +15,7 @@ import pandas as pd
 import scipy.sparse as sp
 
 from softlearning.data.inputs import checked_sparse, frame_or_array, has_names
-from softlearning.data.messages import nearest, printable
+from softlearning.data.messages import closest, nearest, printable
 from softlearning.data.schema import NUMBERS, Column, Schema
 from softlearning.data.values import Cells, as_words, read_cells, read_dates, read_numbers
 
@@ -81,9 +81,11 @@ def _validate_frame(schema: Schema, frame: pd.DataFrame) -> np.ndarray | pd.Data
 def _check_present(schema: Schema, present: Mapping[Any, Any]) -> None:
     absent = [name for name in schema.names if name not in present]
     if absent:
-        listed = ", ".join(f"`{printable(name)}` ({nearest(name, present)})" for name in absent[:5])
+        meant = {name: closest(name, present) for name in absent[:5]}
+        listed = ", ".join(f"`{printable(n)}`" + (f" (did you mean {m!r}?)" if m else "") for n, m in meant.items())
         more = f" and {len(absent) - 5} more" if len(absent) > 5 else ""
-        raise ValueError(f"{len(absent)} column(s) missing: {listed}{more}")
+        there = "" if all(meant.values()) else f"; {nearest('', present)}"
+        raise ValueError(f"{len(absent)} column(s) missing: {listed}{more}{there}")
     known = {column.name for column in schema.columns}
     extra = [name for name in present if name not in known]
     if extra:

@@ -315,12 +315,16 @@ class SoftLearning(Learning):
         }
         write_model(path, type(self).__name__, params, learned, about=about, key=key)
 
-    def report(self, path, X=None, y=None) -> None:
-        """Write one self-contained HTML page; with rows the model has not seen, also how much each column matters."""
+    def report(self, path, X=None, y=None, *, learning_curve=None) -> None:
+        """Write one self-contained HTML page.
+
+        X, y : rows that the model has not seen, for how much each column matters.
+        learning_curve : (X, y) that it was fitted on, for whether more rows would help: about 20 seconds of work.
+        """
         from softlearning.report import report_model
 
         check_is_fitted(self)
-        report_model(self, path, X=X, y=y)
+        report_model(self, path, X=X, y=y, learning_curve=learning_curve)
 
     # -- another combination of what is already fitted ----------------------------------------------------------------
 

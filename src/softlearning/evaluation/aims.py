@@ -49,6 +49,7 @@ ROUNDS, IDLE = 30, 5  # of greedy selection by a metric: at most, and without ga
 SAMPLE = 20_000  # rows that it looks at
 OF_NUMBERS = ("r2", "neg_mean_", "neg_root_", "neg_median_", "neg_max_", "explained_", "d2_abs", "pinball:")
 OF_ONE_CLASS = ("f1", "precision", "recall", "jaccard")  # the second of two; scikit-learn has no such of more classes
+OF_PROBABILITIES = (*RANKS, RANKED, "neg_log_loss", "neg_brier_score")
 OF_LABELS = ("f1", "balanced_accuracy", "matthews", "jaccard")  # precision or recall alone would answer one class
 
 
@@ -316,8 +317,12 @@ def threshold_for(threshold: Any, aim: Aim | None, labels: np.ndarray) -> Any:
 
 
 def optimum(aim: Aim | None, labels: np.ndarray, weight: np.ndarray | None) -> Optimum:
-    """(probabilities, true places) -> the threshold that is best by the metric; balanced accuracy without an aim."""
-    wanted = aim_of("balanced_accuracy", "classification") if aim is None else aim
+    """(probabilities, true places) -> the threshold that is best by the metric.
+
+    Without a metric, or by one of probabilities alone, which has no threshold of its own, it is balanced accuracy.
+    """
+    labelled = aim is not None and not aim.name.startswith(OF_PROBABILITIES)
+    wanted = aim if aim is not None and labelled else aim_of("balanced_accuracy", "classification")
 
     def best(P: np.ndarray, true: np.ndarray) -> float:
         if wanted.name in COUNTS:

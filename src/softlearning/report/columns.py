@@ -81,8 +81,7 @@ def along(model, X, y, strongest: list[str]) -> list[dict[str, Any]]:
     predict = getattr(model, "predict_proba", model.predict)
     sample = X.iloc[np.sort(np.random.default_rng(1).permutation(len(X))[:FEWER])]
     affordable = int(PATIENCE / (seconds_of(predict, sample) * PLACES))
-    answers = predict(X).reshape(len(X), -1)
-    error = errors_of(answers, target)
+    error = errors_of(model, X, target)
     lines = []
     for name in [n for n in strongest if n in X.columns][: min(STRONGEST, affordable)]:
         parts = parts_of(X[name])
@@ -123,11 +122,12 @@ def _line(model, name: str, parts: list[dict[str, Any]], means: np.ndarray, show
     }
 
 
-def errors_of(answers: np.ndarray, target: np.ndarray) -> np.ndarray:
+def errors_of(model, X, target: np.ndarray) -> np.ndarray:
     """(n,) true minus predicted for numbers; 1 where the class is wrong, else 0."""
+    said = model.predict(X)
     if target.shape[1] == 1:
-        return target[:, 0] - answers[:, 0]
-    return (answers.argmax(axis=1) != target.argmax(axis=1)).astype(float)
+        return target[:, 0] - said
+    return (said != model.classes_[target.argmax(axis=1)]).astype(float)
 
 
 def parts_of(column: pd.Series) -> list[dict[str, Any]]:

@@ -53,8 +53,11 @@ def columns(rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> list[st
     return ["  " + "  ".join(p(c, w) for p, c, w in zip(pad, row, widths)).rstrip() for row in rows]
 
 
-def number(value: float | None) -> str:
-    return "-" if value is None else f"{value:.4f}"
+def number(value: float | None, sign: str = "") -> str:
+    """Four decimals, or one where the value is in a large unit."""
+    if value is None:
+        return "-"
+    return f"{value:{sign}.4f}" if abs(value) < 100 else f"{value:{sign},.1f}"
 
 
 def answer(summary: dict[str, Any]) -> list[str]:
@@ -95,7 +98,8 @@ def scores(found: Any) -> list[str]:
     for line in found.scores.itertuples():
         sign = -1 if line.metric.startswith("neg_") else 1
         low, high = sorted((sign * line.low, sign * line.high))
-        rows.append((METRICS.get(line.metric, line.metric), f"{sign * line.score:.4f}", f"{low:.4f} to {high:.4f}"))
+        name = METRICS.get(line.metric, line.metric)
+        rows.append((name, number(sign * line.score), f"{number(low)} to {number(high)}"))
     return [title, *columns(rows, right=(1,))]
 
 
@@ -107,8 +111,8 @@ def differences(found: Any, names: dict[str, str]) -> list[str]:
     scores = found.scores.set_index(["metric", "candidate"])["score"]
     for d in found.differences.itertuples():
         sign = -1 if d.metric.startswith("neg_") else 1
-        low, high = sorted((sign * d.low, sign * d.high))
-        ours, theirs = (f"{sign * scores[d.metric, key]:.4f}" for key in names)
+        span = " to ".join(number(end, "+") for end in sorted((sign * d.low, sign * d.high)))
+        ours, theirs = (number(sign * scores[d.metric, key]) for key in names)
         verdict = d.verdict if d.verdict == "no clear difference" else f"{first} is {d.verdict}"
-        rows.append((METRICS.get(d.metric, d.metric), ours, theirs, f"{low:+.4f} to {high:+.4f}", verdict))
+        rows.append((METRICS.get(d.metric, d.metric), ours, theirs, span, verdict))
     return [f"Scored on {int(found.folds['rows'].sum())} rows.", *titles, *columns(rows, right=(1, 2, 3))]

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from softlearning.method.decisions import sweep
 from softlearning.method.record import HeldOut
 from softlearning.uncertainty.conformal import calibrate_interval, calibrate_set, fit_scale, interval, predict_set
 from softlearning.uncertainty.disagreement import detector_auc
@@ -82,10 +83,13 @@ def calibration(held: HeldOut) -> dict[str, Any]:
     }
 
 
-def confusion(held: HeldOut, classes: list[str]) -> dict[str, Any]:
-    """Rows of each true class (first axis) given each class; of many classes, those with the most errors."""
+def confusion(held: HeldOut, said: np.ndarray, classes: list[str]) -> dict[str, Any]:
+    """Rows of each true class (first axis) given each class; of many classes, those with the most errors.
+
+    said : (n,) places of the labels answered.
+    """
     C = len(classes)
-    pairs = held.target.argmax(axis=1) * C + held.blend.argmax(axis=1)
+    pairs = held.target.argmax(axis=1) * C + said
     counts = np.bincount(pairs, minlength=C * C).reshape(C, C)
     errors = counts.sum(axis=0) + counts.sum(axis=1) - 2 * np.diag(counts)
     shown = np.sort(np.argsort(-errors, kind="stable")[:MOST_CLASSES])
@@ -98,10 +102,10 @@ def confusion(held: HeldOut, classes: list[str]) -> dict[str, Any]:
     }
 
 
-def per_class(held: HeldOut, classes: list[str]) -> list[dict[str, Any]]:
+def per_class(held: HeldOut, said: np.ndarray, classes: list[str]) -> list[dict[str, Any]]:
     """Precision, recall and F1 of each class, its rows, and how often it was the answer; rarest class first."""
     w = np.ones(len(held.target)) if held.weight is None else held.weight
-    true, said = held.target.argmax(axis=1), held.blend.argmax(axis=1)
+    true = held.target.argmax(axis=1)
     lines = []
     for c, name in enumerate(classes):
         hit = float(w[(true == c) & (said == c)].sum())
@@ -119,20 +123,21 @@ def ranking(held: HeldOut, threshold: float | None) -> dict[str, Any]:
     """ROC and precision-recall of the second of two classes, thinned, and where the threshold of the answers lies."""
     w = np.ones(len(held.target)) if held.weight is None else held.weight
     p, true = held.blend[:, 1], held.target[:, 1] > 0.5
-    order = np.argsort(-p, kind="stable")
+    order, counts = sweep(p, true, w)
     last = np.append(np.diff(p[order]) != 0, True)  # rows of equal probability are taken together
-    hits, false = np.cumsum((w * true)[order])[last], np.cumsum((w * ~true)[order])[last]
+    hits, false = counts[last, 0], counts[last, 1]
     recall, fall_out = np.append(0.0, hits / hits[-1]), np.append(0.0, false / false[-1])
     precision = hits / (hits + false)
     thin = np.unique(np.linspace(0, len(precision) - 1, MOST_STEPS).astype(int))
-    at = int(np.clip(np.searchsorted(-p[order][last], -(threshold or 0.5), side="right") - 1, 0, len(precision) - 1))
+    cut = 0.5 if threshold is None else threshold
+    at = int(np.clip(np.searchsorted(-p[order][last], -cut, side="right") - 1, 0, len(precision) - 1))
     return {
         "roc": {"x": fall_out[np.append(0, thin + 1)].tolist(), "y": recall[np.append(0, thin + 1)].tolist()},
         "precision_recall": {"x": recall[1:][thin].tolist(), "y": precision[thin].tolist()},
         "auc": float(np.trapezoid(recall, fall_out)),
         "average_precision": float(np.sum(np.diff(recall) * precision)),
         "prevalence": float(np.average(true, weights=w)),
-        "threshold": float(threshold or 0.5),
+        "threshold": float(cut),
         "chosen": {"fall_out": fall_out[at + 1], "recall": recall[at + 1], "precision": precision[at]},
     }
 
@@ -152,20 +157,20 @@ def residuals(held: HeldOut) -> dict[str, Any]:
     }
 
 
-def row_errors(held: HeldOut) -> np.ndarray:
-    """1 where the class is wrong, else 0; for numbers the absolute error; (n,)."""
+def row_errors(held: HeldOut, said: np.ndarray) -> np.ndarray:
+    """1 where the class `said` (n,) is wrong, else 0; for numbers the absolute error; (n,)."""
     if held.target.shape[1] == 1:
         return np.abs(held.target[:, 0] - held.blend[:, 0])
-    return (held.blend.argmax(axis=1) != held.target.argmax(axis=1)).astype(float)
+    return (said != held.target.argmax(axis=1)).astype(float)
 
 
-def uncertainty(held: HeldOut) -> dict[str, Any] | None:
+def uncertainty(held: HeldOut, said: np.ndarray) -> dict[str, Any] | None:
     """The error among the rows answered when the most uncertain are not, by each measure of uncertainty that varies.
 
     Measures are the disagreement of the specialists and, for classes, how far the top probability is from 1. None when
     neither varies.
     """
-    error = row_errors(held)
+    error = row_errors(held, said)
     measures = {"disagreement": held.disagreement}
     if held.target.shape[1] > 1:
         measures["top_probability"] = 1 - held.blend.max(axis=1)

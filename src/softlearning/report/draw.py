@@ -203,15 +203,26 @@ def importance(summary: Summary, title: str, about: str) -> Markup:
     return svg.bars(lines, title, about)
 
 
+def learning(summary: Summary, title: str, about: str) -> Markup:
+    lines = summary["learning"]["points"]
+    points = [
+        Point(p["rows"], p["value"], p["low"], p["high"], f"{p['rows']:,} rows: {short(p['value'])}") for p in lines
+    ]
+    xs, ys = [p.x for p in points], [p.y for p in points]
+    plane = Plane((0, 1.03 * xs[-1]), (0, 1.05 * max(p.high for p in points)), "rows to learn from",
+                  f"held-out loss ({summary['answer']['loss_name']})")  # fmt: skip
+    return svg.lines([Series("mean over rows", xs, ys, "line")], plane, title, about, points)
+
+
 def _window(values: list[float]) -> tuple[float, float]:
     low, high = min(values), max(values)
     margin = 0.03 * (high - low) or abs(low) or 1.0
     return low - margin, high + margin
 
 
-def _has(*names: str):
-    """Whether the summary has numbers under all these names."""
-    return lambda summary: all(summary[name] for name in names)
+def _has(name: str, part: str = ""):
+    """Whether the summary has numbers under this name, and in this part of it."""
+    return lambda summary: bool(summary[name] and (not part or summary[name][part]))
 
 
 FIGURES = {
@@ -228,16 +239,12 @@ FIGURES = {
         "Does disagreement warn of errors?",
         disagreement,
         words.disagreement,
-        lambda summary: bool(summary["uncertainty"] and summary["uncertainty"]["bins"]),
+        _has("uncertainty", "bins"),
     ),
     "risk_coverage": ("What abstaining gains", risk_coverage, words.answering_half, _has("uncertainty")),
     "coverage": ("Is the nominal coverage reached?", coverage, words.coverage, _has("coverage")),
     "diversity": ("Do the specialists err together?", diversity, words.diversity, _has("diversity")),
+    "learning": ("Is more data worth it?", learning, words.learning, _has("learning", "points")),
     "times": ("Where the time went", times, words.times, _has("times")),
-    "importance": (
-        "Which columns matter?",
-        importance,
-        words.importance,
-        lambda summary: bool(summary["importance"] and summary["importance"]["columns"]),
-    ),
+    "importance": ("Which columns matter?", importance, words.importance, _has("importance", "columns")),
 }

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import re
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
@@ -24,13 +25,13 @@ from softlearning.report.svg import clean, short
 MOST_DETAILS = 200  # columns of the table that are listed
 SIDE_BY_SIDE = (
     "calibration", "confusion", "roc", "precision_recall", "scatter", "histogram", "risk_coverage", "coverage",
-    "importance", "times",
+    "importance", "learning", "times",
 )  # fmt: skip
 
 
-def report_model(model, path: str | Path, X=None, y=None, command: str | None = None) -> Path:
-    """Write the page of a fitted model; X and y, rows it has not seen, add the importance of the columns."""
-    return write_page(summarise_model(model, X=X, y=y, command=command), path)
+def report_model(model, path: str | Path, X=None, y=None, **asked: Any) -> Path:
+    """Write the page of a fitted model; what else is asked goes to `summarise_model`."""
+    return write_page(summarise_model(model, X=X, y=y, **asked), path)
 
 
 def write_page(summary: dict[str, Any], path: str | Path) -> Path:
@@ -97,6 +98,11 @@ def cleaned(value: Any) -> Any:
     return [cleaned(item) for item in value] if isinstance(value, list | tuple) else value
 
 
+def unbroken(value: Any) -> Any:
+    """Text in which no line ends between a number and its percent sign; markup as it is."""
+    return re.sub(r"(?<=\d) %(?!\w)", "\u00a0%", value) if type(value) is str else value
+
+
 def _environment() -> Environment:
     """Everything is escaped unless it is Markup, and a misspelt name in the template is an error."""
     environment = Environment(
@@ -105,6 +111,7 @@ def _environment() -> Environment:
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
+        finalize=unbroken,
     )
     environment.filters |= {"short": short, "percent": words.percent}
     return environment

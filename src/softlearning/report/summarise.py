@@ -1,7 +1,7 @@
 """Everything a report says about a fitted model, as one dict of plain data: numbers first, the page later.
 
 All scores are of held-out rows: a row's prediction comes from specialists that never saw it, under weights learnt
-without its fold. Nothing is fitted here.
+without its fold. Nothing is fitted here, but for the learning curve where it is asked for.
 """
 
 from __future__ import annotations
@@ -16,11 +16,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from softlearning.data.schema import summary as table_summary
 from softlearning.data.versions import versions
+from softlearning.evaluation.aims import aim_of, decide_held_out
 from softlearning.execution.threads import one_thread
 from softlearning.library import dummy_row
 from softlearning.method.crossfit import read_by
 from softlearning.method.record import Comparison, Record, score_of, weigh
-from softlearning.report import columns, curves
+from softlearning.report import columns, curves, learning
 from softlearning.uncertainty.diversity import effective_opinions, effective_specialists, error_correlation
 from softlearning.uncertainty.errors import mean_and_error
 from softlearning.weights.reasons import Reason, why_these_weights
@@ -43,6 +44,7 @@ def summarise_model(
     command: str | None = None,
     draws: int = DRAWS,
     name: str = "",
+    learning_curve: tuple[Any, Any] | None = None,
     tell: Callable[..., None] = lambda stage, seconds=None: None,
 ) -> dict[str, Any]:
     """Answer, comparisons, weights, curves, table, failures, times and versions of a fitted model.
@@ -54,6 +56,8 @@ def summarise_model(
     command : what was typed to make the model, shown at the end of the page
     draws : bootstrap samples for the intervals of the weights, at most; 0 for none
     name : of the table, for the title
+    learning_curve : X and y that the model was fitted on, to tell whether more rows would help; quick specialists are
+        fitted again on fewer rows, for about 20 seconds at most
     tell : hears what is going on, and the seconds that it may take where that is known
     """
     check_is_fitted(model)
@@ -65,6 +69,10 @@ def summarise_model(
         summary = {"name": name, **of_held_out_rows(model, record)}
         summary["weights"] = weight_lines(record, draws, tell)
         summary |= of_columns(model, X, y, tell)
+        summary["learning"] = None
+        if learning_curve is not None:
+            tell("Is more data worth it", learning.PATIENCE)
+            summary["learning"] = learning.learning_curve(model, *learning_curve)
         summary["provenance"] = provenance(model, command)
     return finite(summary)
 
@@ -72,12 +80,13 @@ def summarise_model(
 def of_held_out_rows(model, record: Record) -> dict[str, Any]:
     """All that out-of-fold predictions tell."""
     held, classes = record.held_out, [str(c) for c in getattr(model, "classes_", [])]
+    said = answered(model, record)
     return {
         "task": record.task,
         "kind": type(model).__name__,
         "target": record.training.target_name,
         "classes": classes,
-        "answer": {**answer(record), "metric": asked_for(model)},
+        "answer": {**answer(record, said), "metric": asked_for(model)},
         "aim": aim(model),
         "comparisons": comparisons(record),
         "families": [{"family": str(f), "weight": float(w)} for f, w in model.family_weights_.items() if w > 0],
@@ -85,11 +94,11 @@ def of_held_out_rows(model, record: Record) -> dict[str, Any]:
         "stackers": stackers(record),
         "certificate": certificate(record),
         "calibration": curves.calibration(held) if classes else None,
-        "confusion": curves.confusion(held, classes) if classes else None,
-        "per_class": curves.per_class(held, classes) if classes else [],
+        "confusion": curves.confusion(held, said, classes) if classes else None,
+        "per_class": curves.per_class(held, said, classes) if classes else [],
         "ranking": curves.ranking(held, threshold(model)) if len(classes) == 2 else None,
         "residuals": None if classes else curves.residuals(held),
-        "uncertainty": curves.uncertainty(held),
+        "uncertainty": curves.uncertainty(held, said),
         "coverage": curves.coverage(held) if len(np.unique(held.fold)) > 1 else [],
         "diversity": diversity(record),
         "failures": failures(record),
@@ -109,6 +118,17 @@ def of_columns(model, X, y, tell: Callable[..., None]) -> dict[str, Any]:
     along = columns.along(model, X, y, strongest)
     worse = [] if found["why"] == columns.SEEN else columns.slices(model, X, y)
     return {"importance": found, "along": along, "slices": worse}
+
+
+def answered(model, record: Record) -> np.ndarray:
+    """(n,) places of the labels of held-out rows; a threshold, where there is one, is learnt without the row's fold."""
+    held = record.held_out
+    if record.task == "classification":
+        aim = None if model.metric is None else aim_of(model.metric, record.task)
+        decided = decide_held_out(record, held.blend, held, model.threshold, aim)
+        if decided is not None:
+            return decided
+    return held.blend.argmax(axis=1)
 
 
 def threshold(model) -> float | None:
@@ -134,11 +154,11 @@ def tensor(record: Record) -> np.ndarray:
 # -- the answer -------------------------------------------------------------------------------------------------------
 
 
-def answer(record: Record) -> dict[str, Any]:
+def answer(record: Record, said: np.ndarray) -> dict[str, Any]:
     """How good the blend is on rows it has not seen, with a 95 % interval; regression also in the target's unit."""
     held, schema = record.held_out, record.training.schema
     if record.task == "classification":
-        score, rmse = curves.share(1 - curves.row_errors(held), held.weight, held.groups), None
+        score, rmse = curves.share(1 - curves.row_errors(held, said), held.weight, held.groups), None
     else:
         score, rmse = curves.r2(held), curves.rmse(held)
     return {

@@ -17,7 +17,7 @@ WIDTH = 360  # of every chart: readable on a phone without scaling
 SIZE = 12  # of letters
 LABEL = 150  # room for the names of a heat map
 MOST_LABEL = 200  # room for the names of bars, at most
-VALUE = 56  # room for the numbers behind them
+VALUE = 66  # room for the numbers behind them
 ROW = 22  # height of a bar with its gap
 BIDI = set("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")  # they reorder what is around
 
@@ -66,7 +66,9 @@ def short(value: float | None) -> str:
     if 1e-4 <= abs(value) < 1e7:
         digits = max(0, 2 - math.floor(math.log10(abs(value))))
         text = f"{value:{',' if abs(value) >= 1e4 else ''}.{digits}f}"  # a year has no comma
-        return (text.rstrip("0").rstrip(".") if "." in text else text).replace("-", "−")
+        plain = text.rstrip("0").rstrip(".") if "." in text else text
+        exact = math.isclose(float(plain.replace(",", "")), value, rel_tol=1e-9)  # else zeros tell the precision
+        return (plain if exact else text).replace("-", "−")
     mantissa, exponent = f"{value:.2e}".split("e")
     return f"{mantissa.rstrip('0').rstrip('.')}e{int(exponent)}".replace("-", "−")
 

@@ -7,6 +7,7 @@ from typing import Any
 from softlearning.report.svg import clean, short
 
 Summary = dict[str, Any]
+LITTLE = 0.02  # share of the loss
 MEASURES = {"disagreement": "disagreement", "top_probability": "top probability"}
 
 
@@ -321,6 +322,33 @@ def importance(summary: Summary) -> str:
         f"rows that were given as rows the model has not seen: {name(i['columns'][0]['column'])} matters most. Columns "
         "that repeat each other share their importance, so a short bar does not prove a column useless."
     )
+
+
+def learning(summary: Summary) -> str:
+    """Whether more rows would help, as far as the curve tells."""
+    found = summary["learning"]
+    if not found["points"]:
+        return f"Whether more rows would help was not computed: {found['why']}."
+    fall, forecast = found["fall"], found["forecast"]
+    size, reach = percent(abs(fall["value"])), percent((fall["high"] - fall["low"]) / 2)
+    way = "fell" if fall["value"] >= 0 else "rose"
+    if fall["high"] < LITTLE:
+        said = "more rows of this kind promise little"
+    elif fall["low"] <= 0:
+        said = "within noise, so whether more rows would help cannot be told"
+    elif forecast is None:
+        said = "more rows would help; how much cannot be told, since the fall does not slow down yet"
+    else:
+        span = f"95 % interval {percent(forecast['low'])} to {percent(forecast['high'])}"
+        said = f"if that goes on as a power law, twice the rows might bring {percent(forecast['value'])} more ({span})"
+    return (
+        f"Held-out loss of {_listed(found['specialists'])}, fitted on a part of the rows and on all; lines are 95 % "
+        f"intervals. From half to all rows it {way} by {size} ± {reach}: {said}."
+    )
+
+
+def _listed(names: list[str]) -> str:
+    return names[0] if len(names) == 1 else f"a blend of {', '.join(names[:-1])} and {names[-1]}"
 
 
 def table(summary: Summary) -> str:
