@@ -1,5 +1,7 @@
 """What goes to a team: the card tells the truth, a notebook shows weights, MLflow gets a run, causal users folds."""
 
+import copy
+import pickle
 import warnings
 from dataclasses import replace
 from pathlib import Path
@@ -7,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+import skops.io
 from sklearn.datasets import load_iris
 from sklearn.model_selection import KFold
 
@@ -20,6 +23,7 @@ from softlearning.sharing.causal import (
     partially_linear_effect,
 )
 
+OWN_NAME = "softlearning.estimators.classifier.SoftClassifier"
 RESULTS = Path(__file__).parents[2] / "benchmarks" / "results"
 
 
@@ -191,11 +195,35 @@ def test_doubleml_takes_the_predictions():
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_mlflow_logs_and_loads_a_model_by_its_own_serialisation(model, flowers, tmp_path):
+@pytest.mark.parametrize("form", [{}, {"serialization_format": "cloudpickle"}], ids=["default", "cloudpickle"])
+def test_mlflow_logs_and_loads_a_model_by_its_own_serialisation(model, flowers, tmp_path, form):
     flavour = pytest.importorskip("mlflow.sklearn", reason="needs the extra [mlflow]")
+    trust = {} if form else {"skops_trusted_types": [OWN_NAME]}
     try:
-        flavour.save_model(model, tmp_path / "saved", serialization_format="cloudpickle")
+        flavour.save_model(model, tmp_path / "saved", **form, **trust)
     except ImportError as error:
         pytest.skip(f"this MLflow saves models only with {error.name}")
     again = flavour.load_model(str(tmp_path / "saved"))
     np.testing.assert_array_equal(again.predict(flowers[0]), model.predict(flowers[0]))
+
+
+def test_skops_stores_a_fitted_model_as_its_own_file(model, flowers):
+    data = skops.io.dumps(model)
+    assert skops.io.get_untrusted_types(data=data) == [OWN_NAME]
+    again = skops.io.loads(data, trusted=[OWN_NAME])
+    assert again.get_params() == model.get_params()
+    np.testing.assert_array_equal(again.predict_proba(flowers[0]), model.predict_proba(flowers[0]))
+    unfitted = skops.io.loads(skops.io.dumps(SoftClassifier(cv=3)), trusted=[OWN_NAME])
+    assert unfitted.cv == 3 and not hasattr(unfitted, "record_")
+
+
+def test_a_skops_file_of_another_model_is_refused(model):
+    with pytest.raises(TypeError, match="holds a SoftClassifier"):
+        SoftRegressor().__setstate__(model.__getstate__())
+
+
+@pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, lambda m: pickle.loads(pickle.dumps(m))])
+def test_copies_and_pickles_keep_the_attributes(model, flowers, again):
+    other = again(model)
+    assert vars(other).keys() == vars(model).keys()
+    np.testing.assert_array_equal(other.predict_proba(flowers[0]), model.predict_proba(flowers[0]))

@@ -49,8 +49,11 @@ class Target:
         rows = np.arange(len(S))
         u[rows, label] = -1 / np.maximum(f[rows, label], PARTS_FLOOR)
         total = np.zeros(S.shape)
+        plain = replace(self.ensemble, sharpness=1.0)
         for name, weight in zip(self.names, self.alpha):
-            total += weight * member_slope(self.ensemble, name, S * self.scale, u)
+            P = predict_members(plain, [name], S * self.scale)[:, 0]
+            said = through_temperature(P, 1 / self.ensemble.sharpness, u)
+            total += weight * member_slope(plain, name, S * self.scale, said)
         return total * self.scale
 
     def loss_slope(self, label: np.ndarray) -> Gradient:
@@ -71,7 +74,7 @@ def targets_of(model: Any, X: Any, scale: np.ndarray | None = None) -> tuple[dic
 
 
 def member_slope(ensemble: Ensemble, name: str, X: np.ndarray, u: np.ndarray) -> np.ndarray:
-    """Gradient of u . f_name in the raw columns, through calibration, model and view; (n, d)."""
+    """Gradient of u . f_name in the raw columns, through calibration, model and view, not sharpened; (n, d)."""
     calibration = ensemble.calibration[name]
     if calibration is not None:
         P = uncalibrated(ensemble, name, X)

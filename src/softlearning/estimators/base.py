@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import copyreg
 from dataclasses import replace
 from html import escape
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import pandas as pd
@@ -23,6 +26,7 @@ from softlearning.method.ensemble import needed, predict_chunks
 from softlearning.method.slimming import slimming, smallest_that_fits
 from softlearning.uncertainty.disagreement import blend, disagreement
 
+AS_A_FILE = "softlearning_file"
 OF_A_FIT = ("_skl_callbacks", "_parent_callback_ctx")  # scikit-learn's callbacks belong to a fit, not to a model
 
 
@@ -107,6 +111,30 @@ class SoftLearning(Learning):
         tags.input_tags.sparse = True
         tags.input_tags.allow_nan = True
         return tags
+
+    def __reduce_ex__(self, protocol):
+        """For pickle and copy: the attributes as they are."""
+        return copyreg.__newobj__, (type(self),), super().__getstate__()  # type: ignore[attr-defined]
+
+    def __getstate__(self) -> dict:
+        """For skops, which would store attributes one by one and cannot: a fitted model is the file that `save` writes."""
+        if not hasattr(self, "record_"):
+            return super().__getstate__()
+        with TemporaryDirectory() as folder:
+            self.save(Path(folder, "model"))
+            return {AS_A_FILE: Path(folder, "model").read_bytes()}
+
+    def __setstate__(self, state: dict) -> None:
+        if AS_A_FILE not in state:
+            return super().__setstate__(state)
+        from softlearning.estimators.loading import load
+
+        with TemporaryDirectory() as folder:
+            Path(folder, "model").write_bytes(state[AS_A_FILE])
+            found = load(Path(folder, "model"))
+        if type(found) is not type(self):
+            raise TypeError(f"the file holds a {type(found).__name__}")
+        vars(self).update(vars(found))
 
     # -- prediction ---------------------------------------------------------------------------------------------------
 

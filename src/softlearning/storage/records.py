@@ -29,6 +29,7 @@ from softlearning.method.record import Record
 from softlearning.method.training import Training
 from softlearning.storage.container import ModelFileError
 from softlearning.uncertainty.calibration import Calibration
+from softlearning.uncertainty.sharpening import MOST
 from softlearning.weights import Solution
 
 OF_A_FIT = (Record, CrossFit, Solution, Ensemble, Member, Calibration, Failure)
@@ -236,5 +237,7 @@ def check_record(record: Any) -> None:
     outputs, oof = record.training.target.shape[1], record.crossed.oof
     if ensemble.classes != outputs:
         raise ModelFileError("the classes in the file do not fit together")
+    if not all(1 <= beta <= MOST for beta in (ensemble.sharpness, record.crossed.sharpness)):
+        raise ModelFileError(f"the sharpness in the file is not a number from 1 to {MOST:g}")
     if oof is not None and oof.shape != (len(record.training.y), len(names), outputs):
         raise ModelFileError("the out-of-fold predictions in the file do not fit the model")
