@@ -214,7 +214,8 @@ def test_skops_stores_a_fitted_model_as_its_own_file(model, flowers):
     assert again.get_params() == model.get_params()
     np.testing.assert_array_equal(again.predict_proba(flowers[0]), model.predict_proba(flowers[0]))
     unfitted = skops.io.loads(skops.io.dumps(SoftClassifier(cv=3)), trusted=[OWN_NAME])
-    assert unfitted.cv == 3 and not hasattr(unfitted, "record_")
+    assert unfitted.cv == 3
+    assert not hasattr(unfitted, "record_")
 
 
 def test_a_skops_file_of_another_model_is_refused(model):

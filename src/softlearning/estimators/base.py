@@ -117,7 +117,7 @@ class SoftLearning(Learning):
         return copyreg.__newobj__, (type(self),), super().__getstate__()  # type: ignore[attr-defined]
 
     def __getstate__(self) -> dict:
-        """For skops, which would store attributes one by one and cannot: a fitted model is the file that `save` writes."""
+        """For skops, which cannot store a fitted model by its attributes: the file that `save` writes."""
         if not hasattr(self, "record_"):
             return super().__getstate__()
         with TemporaryDirectory() as folder:
