@@ -134,7 +134,7 @@ class SoftLearning(Learning):
             found = load(Path(folder, "model"))
         if type(found) is not type(self):
             raise TypeError(f"the file holds a {type(found).__name__}")
-        vars(self).update(vars(found))
+        self.__dict__.update(vars(found))
 
     # -- prediction ---------------------------------------------------------------------------------------------------
 
