@@ -137,6 +137,8 @@ def test_excel_is_read_or_the_remedy_is_named(tmp_path):
 
 @pytest.mark.parametrize("ending", ["csv", "jsonl", "xlsx", "parquet"])
 def test_codes_and_numbers_in_a_local_spelling_are_the_same_in_every_format(tmp_path, ending):
+    if ending == "xlsx":
+        pytest.importorskip("openpyxl", reason="Excel files need openpyxl")
     table = pd.DataFrame({"zip": ["00012", "10001", "00007"], "paid": ["1,000", "(2,500)", "12,345"]})
     path = tmp_path / f"t.{ending}"
     {"csv": table.to_csv, "xlsx": table.to_excel, "parquet": table.to_parquet}.get(
@@ -148,6 +150,7 @@ def test_codes_and_numbers_in_a_local_spelling_are_the_same_in_every_format(tmp_
 
 
 def test_text_that_is_called_excel_is_told(tmp_path):
+    pytest.importorskip("openpyxl", reason="Excel files need openpyxl")
     (tmp_path / "t.xlsx").write_text("a,b\n1,2\n")
     with pytest.raises(ValueError, match="not a readable Excel file"):
         read_table(tmp_path / "t.xlsx")
