@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from click.testing import CliRunner
-from sklearn.datasets import load_breast_cancer, load_diabetes
+from sklearn.datasets import load_breast_cancer, load_diabetes, make_classification, make_friedman1
 
 from softlearning import SoftClassifier, SoftRegressor
 from softlearning.cli import main
@@ -43,6 +43,24 @@ def test_numbers_of_a_frame_and_boosting_go_too(tmp_path):
     model = SoftRegressor(["ridge", "decision_tree", "lightgbm"], rule="uniform", cv=2).fit(X, y)
     export_onnx(model, tmp_path / "m.onnx", X)
     np.testing.assert_allclose(answers(tmp_path / "m.onnx", X)[:, 0], model.predict(X), rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("make", "specialists", "ask"),
+    [
+        (make_classification, ["logistic", "extra_trees", "lightgbm"], "predict_proba"),
+        (make_friedman1, ["ridge", "extra_trees", "lightgbm"], "predict"),
+    ],
+)
+def test_a_thousand_new_rows_are_answered_alike(tmp_path, make, specialists, ask):
+    X, y = make(1_400, n_features=10, random_state=0)
+    X = X.astype(np.float32).astype(float)
+    Soft = SoftClassifier if ask == "predict_proba" else SoftRegressor
+    model = Soft(specialists, rule="uniform", cv=2).fit(X[:400], y[:400])
+    export_onnx(model, tmp_path / "m.onnx")
+    exported = answers(tmp_path / "m.onnx", X[400:])
+    wanted = getattr(model, ask)(X[400:])
+    np.testing.assert_allclose(exported.reshape(wanted.shape), wanted, rtol=1e-5, atol=1e-5)
 
 
 def test_members_that_cannot_go_are_named_and_nothing_is_written(tmp_path):
