@@ -64,27 +64,42 @@ def test_first_places_and_ranks_by_one_ruler(suite):
     assert (gap < 0).sum() == 1
 
 
-def test_real_tables():
-    for folder, part, words in (
-        ("confirmation", "confirm", "geometric mean ratio {} with a 95 % interval of {} ({} by"),
-        ("choose", "choose", "(`choose/real.csv`) {} ({}), lower on 22"),
-        ("real", "confirm", "an earlier commit had {} and 14 of 20"),
+def loss_effects(folder):
+    effects = pd.read_csv(RESULTS / folder / "real_effects.csv").set_index(["part", "metric"])
+    return effects.loc[("confirm", "loss")].set_index("against")
+
+
+def ratio_and_interval(line):
+    """The ratio of losses and its interval, as both pages print them."""
+    return [f"{np.exp(-line[name]):.3f}" for name in ("mean", "high", "low")]
+
+
+def pairs_of(folder):
+    return pd.read_csv(RESULTS / folder / "real_pairs.csv").set_index(["system", "against"])
+
+
+def test_real_tables_in_short():
+    effects, pairs = loss_effects("confirmation_2"), pairs_of("confirmation_2").loc["softlearning"]
+    for rival, words in (
+        ("autogluon-medium", "AutoGluon's on {lower}, mean ratio {} (95 % interval {} to {}: {verdict} after Holm)"),
+        (
+            "catboost",
+            "CatBoost's on {lower}, {} ({} to {}: {verdict}; Wilcoxon's p = .006), worst {worst:.2f} ({table}",
+        ),
+        ("lightgbm", "LightGBM's on {lower} and"),
+        ("histgb", "HistGradientBoosting's on {lower} ({verdict})"),
     ):
-        effects = pd.read_csv(RESULTS / folder / "real_effects.csv").set_index(["part", "metric", "against"])
-        line = effects.loc[(part, "loss", "catboost")]
-        interval = " to ".join(f"{np.exp(-x):.3f}" for x in (line["high"], line["low"]))
-        assert words.format(f"{np.exp(-line['mean']):.3f}", interval, line["verdict"]) in SHORT
-        assert f"{np.exp(-line['mean']):.3f}" in TEXT
-    pairs = (
-        pd.read_csv(RESULTS / "confirmation" / "real_pairs.csv").set_index(["system", "against"]).loc["softlearning"]
-    )
-    rival = pairs.loc["catboost"]
-    assert f"lower than CatBoost's on {rival.lower_loss}," in SHORT
-    assert f"worst {rival.worst_ratio:.2f} ({rival.worst_table}); {rival.seconds:.0f} s to fit" in SHORT
-    assert f"against {rival.their_seconds:.1f} s" in SHORT
-    assert f"{rival.predict_seconds:.2f} s to predict against {rival.their_predict_seconds:.2f} s" in SHORT
-    lightgbm, histogram = (pairs.loc[name].lower_loss for name in ("lightgbm", "histgb"))
-    assert f"Lower than LightGBM's on {lightgbm}, than HistGradientBoosting's on {histogram}." in SHORT
+        line, pair = effects.loc[rival], pairs.loc[rival]
+        found = {"lower": pair.lower_loss, "verdict": line.verdict}
+        found |= {"worst": pair.worst_ratio, "table": pair.worst_table}
+        assert words.format(*ratio_and_interval(line), **found) in SHORT
+    assert f"{effects.loc['catboost', 'p_wilcoxon']:.3f}" == "0.006"
+    theirs = pairs["their_seconds"]
+    assert f"{pairs.loc['catboost'].seconds:.0f} s to fit against CatBoost's {theirs['catboost']:.1f} s" in SHORT
+    assert f"AutoGluon's {theirs['autogluon-medium']:.1f} s, {pairs.loc['catboost'].predict_seconds:.2f} s to" in SHORT
+    fast = pairs_of("confirmation_2").loc[("softlearning-fast", "catboost")]
+    assert f"takes {fast.seconds:.1f} s and has a lower loss than CatBoost on {fast.lower_loss}, mean" in SHORT
+    assert f"mean ratio {fast.mean_ratio:.3f}. Goals missed" in SHORT
 
 
 def test_the_short_story_has_the_figures_of_the_long_one():
@@ -170,16 +185,30 @@ def test_real_mixed_tables():
 
 
 def test_the_real_tables():
-    confirm, choose = (
-        pd.read_csv(RESULTS / folder / "real_pairs.csv")
-        .set_index(["system", "against"])
-        .loc[("softlearning", "catboost")]
-        for folder in ("confirmation", "choose")
-    )
-    assert f"the loss is lower on {confirm.lower_loss}, the score better on {confirm.better_score} and tied on" in TEXT
-    assert f"geometric mean of the loss ratios {confirm.mean_ratio:.3f}, 95 % interval" in TEXT
-    assert f"Median fit {confirm.seconds:.0f} s against {confirm.their_seconds:.1f} s" in TEXT
-    assert f"lower on {choose.lower_loss}, mean ratio {choose.mean_ratio:.3f}" in TEXT
+    effects, pairs = loss_effects("confirmation_2"), pairs_of("confirmation_2").loc["softlearning"]
+    names = {"catboost": "CatBoost", "lightgbm": "LightGBM", "histgb": "HistGradientBoosting"}
+    for rival, name in {**names, "autogluon-medium": "AutoGluon 1.6.3, medium quality, 90 s"}.items():
+        pair, (ratio, low, high) = pairs.loc[rival], ratio_and_interval(effects.loc[rival])
+        ties = {0: "", 1: " (1 tie)"}.get(pair.tied_score, f" ({pair.tied_score} ties)")
+        won = f"| {name} | {pair.lower_loss} of {pair.tables} | {pair.better_score}{ties} | {ratio} ({low} to {high})"
+        worst = f"{pair.worst_ratio:.2f} {pair.worst_table} | {pair.seconds:.1f} against {pair.their_seconds:.1f} |"
+        assert f"{won} | {effects.loc[rival].verdict} | {worst}" in TEXT
+    assert f"geometric mean of the ratios {pairs.loc['catboost'].mean_ratio:.3f}." in TEXT
+    cells = pd.read_csv(RESULTS / "confirmation_2" / "real.csv").pivot(index=["table", "seed"], columns="method")
+    seconds = cells["fit_seconds"]
+    soon = (seconds["softlearning-fast"] < seconds["catboost"] + 5).sum()
+    assert f"seconds and five is met on {soon} of {len(seconds)} splits" in TEXT
+
+
+def test_the_real_tables_of_earlier_defaults():
+    for folder, words in (
+        ("confirmation", "lower than CatBoost's on {}, geometric mean of the loss ratios {:.3f}, 95 % interval"),
+        ("choose", "lower on {}, mean ratio {:.3f}"),
+    ):
+        pair = pairs_of(folder).loc[("softlearning", "catboost")]
+        assert words.format(pair.lower_loss, pair.mean_ratio) in TEXT
+    first = pairs_of("real").reset_index().query("part == 'confirm' and against == 'catboost'").iloc[0]
+    assert f"lower on {first.lower_loss} of the 20, {first.mean_ratio:.3f}, worst {first.worst_ratio:.2f}" in TEXT
 
 
 def test_what_a_model_claims_of_itself():
