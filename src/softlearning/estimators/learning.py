@@ -263,7 +263,7 @@ class Learning(CallbackSupportMixin, BaseEstimator):
     def _store(self) -> Store | None:
         if self.checkpoint is None:
             return None
-        from softlearning.storage.models import dump_model, load_model
+        from softlearning.storage.parts import dump_model, load_model
 
         return Store(self.checkpoint, dump=dump_model, load=load_model)
 
