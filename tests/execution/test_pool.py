@@ -273,9 +273,9 @@ import os, sys, tempfile
 folder = tempfile.mkdtemp()
 os.chdir(folder)
 os.rmdir(folder)
-from softlearning.execution import Task
-from tests.execution.calls import run
-print(run([Task("a", 0, len, ("abc",))], isolate=True)[0].value)
+from softlearning.execution import Processes, Scheduler, Task, run
+with Processes() as engine:
+    print(run(Scheduler([Task("a", 0, len, ("abc",))]), engine)[0].value)
 """
 
 
