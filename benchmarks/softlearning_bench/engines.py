@@ -22,7 +22,7 @@ import numpy as np
 import pandas as pd
 
 from softlearning.estimators import SoftClassifier
-from softlearning.execution import Task, open_engine, run
+from softlearning.execution import Scheduler, Task, open_engine, run
 from softlearning_bench.scale import table
 
 TASKS = 60
@@ -67,13 +67,13 @@ def cost(name: str, workers: int) -> dict[str, Any]:
     isolate = name == "processes"
     with started(name, workers) as where:
         with open_engine(**where, isolate=isolate) as engine:
-            run([Task("warm", i, nothing, (i,)) for i in range(2 * workers)], engine=engine)
+            run(Scheduler([Task("warm", i, nothing, (i,)) for i in range(2 * workers)]), engine)
             start = time.perf_counter()
-            run([Task("task", i, nothing, (i,)) for i in range(TASKS)], engine=engine)
+            run(Scheduler([Task("task", i, nothing, (i,)) for i in range(TASKS)]), engine)
             per_task = (time.perf_counter() - start) / TASKS
             handle = engine.share(np.zeros(SHARED // 8))
             start = time.perf_counter()
-            run([Task("data", 0, first, (handle,))], engine=engine)
+            run(Scheduler([Task("data", 0, first, (handle,))]), engine)
             per_megabyte = max(time.perf_counter() - start - per_task, 0.0) / (SHARED / 1e6)
         line = {"engine": name, "workers": workers, "task_ms": 1000 * per_task, "ms_per_mb": 1000 * per_megabyte}
         return line | fitted(where)

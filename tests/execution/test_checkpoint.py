@@ -11,9 +11,10 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from softlearning.execution import Outcome, Scratch, Task, run
+from softlearning.execution import Outcome, Scratch, Task
 from softlearning.execution.checkpoint import BEGUN, PART, TASK, Store, checksum
 from softlearning.execution.shared import Shared, owner
+from tests.execution.calls import run
 
 VALUE = {"prediction": np.arange(12.0).reshape(4, 3), "fit_seconds": 0.25}
 
@@ -181,8 +182,9 @@ def test_a_second_run_computes_only_what_is_missing(tmp_path):
 
 DRIVER = """
 import os, signal, sys
-from softlearning.execution import Task, run
+from softlearning.execution import Task
 from softlearning.execution.checkpoint import Store
+from tests.execution.calls import run
 from tests.execution.test_checkpoint import answer, ends_its_process
 
 run([Task("a", 0, answer, (1.0,)), Task("killer", 0, ends_its_process, ())], store=Store(sys.argv[1]))

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from softlearning.execution import Failure, Here, Joblib, Outcome, Processes, Task, run, worker
+from softlearning.execution import Failure, Here, Joblib, Outcome, Processes, Task, worker
 from softlearning.execution import engines as module
 from softlearning.library import Shape, every_row
-from tests.execution.calls import die, double, eat, grown, hold_everything, nap, refuse, who
+from tests.execution.calls import die, double, eat, grown, hold_everything, nap, refuse, run, who
 from tests.execution.faults import processes_left
 
 ENGINES = {"here": Here, "one process": Processes, "two processes": lambda: Processes(2)}

@@ -7,8 +7,8 @@ import joblib
 import pytest
 
 from softlearning import execution
-from softlearning.execution import Engine, Here, Outcome, Processes, Task, cores, engines, open_engine, pool, run
-from tests.execution.calls import grown, nap, refuse, who
+from softlearning.execution import Engine, Here, Outcome, Processes, Task, cores, engines, open_engine, pool
+from tests.execution.calls import grown, nap, refuse, run, who
 
 
 def test_small_work_stays_in_this_process_and_long_work_is_handed_over(monkeypatch):
@@ -67,13 +67,6 @@ def test_under_a_deadline_a_specialist_that_cannot_be_finished_is_skipped_at_onc
     outcomes = run(tasks, deadline=time.monotonic() + 20, refits=1)
     assert all(isinstance(o, Outcome) for o in outcomes[3:])
     assert [o.kind for o in outcomes[:3]] == ["skipped"] * 3
-
-
-def test_a_wrong_memory_limit_is_refused_before_anything_runs():
-    events = []
-    with pytest.raises(ValueError, match="no amount of memory"):
-        run([Task("a", 0, grown, (1,))], memory_limit="lots", watch=events.append)
-    assert events == []
 
 
 def test_who_watches_hears_of_every_task():

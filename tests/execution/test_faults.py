@@ -10,7 +10,8 @@ from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from softlearning import SoftClassifier, SoftRegressor
-from softlearning.execution import Failure, Task, run
+from softlearning.execution import Failure, Task
+from tests.execution.calls import run
 from tests.execution.faults import ACTIONS, HANGS, KINDS, FaultyClassifier, FaultyRegressor, processes_left
 
 ROWS, FOLDS = 60, 3

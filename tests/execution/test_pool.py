@@ -14,9 +14,10 @@ import cloudpickle
 import psutil
 import pytest
 
-from softlearning.execution import Failure, Outcome, Task, pool, run
+from softlearning.execution import Failure, Outcome, Task, pool
 from softlearning.execution.shared import sweep
-from tests.execution.calls import die, grown, hold_everything, who
+from softlearning.execution.tasks import Job
+from tests.execution.calls import die, grown, hold_everything, run, who
 from tests.execution.faults import processes_left
 
 STARTS = ["fork", "spawn"]
@@ -28,8 +29,12 @@ def start(request, monkeypatch):
     return request.param
 
 
-def call(worker, function, *args, seconds=None):
-    worker.give(cloudpickle.dumps((function, args)), seconds, None, None, "")
+def job(**limits):
+    return Job(0, Task("a", 0, who, ()), **limits)
+
+
+def call(worker, function, *args, **limits):
+    worker.give(cloudpickle.dumps((function, args)), job(**limits), "")
     while (said := worker.hear()) is None:
         pass
     return said
@@ -61,7 +66,7 @@ def test_a_death_has_a_name(start):
 
 def test_a_call_that_overstays_is_ended_from_outside_too(start):
     worker = pool.Worker()
-    worker.give(cloudpickle.dumps((hold_everything, ())), 1000.0, time.monotonic() + 1, None, "")
+    worker.give(cloudpickle.dumps((hold_everything, ())), job(seconds=1000.0, until=time.monotonic() + 1), "")
     while (said := None if not worker.connection.poll(0.05) else worker.hear()) is None:
         worker.end_if_over()
     assert said[0] == "timeout"
@@ -93,7 +98,7 @@ def test_starting_a_process_changes_nothing_for_the_program(method):
 
 SCRIPT = """
 import os, sys, time
-from softlearning.execution import Processes, Task, run
+from softlearning.execution import Processes, Scheduler, Task, run
 
 class Mine:
     def __init__(self, n): self.n = n
@@ -106,7 +111,7 @@ def work(mine, handle):
 
 with Processes() as engine:
     print(engine.scratch.folder, flush=True)
-    [outcome] = run([Task("a", 0, work, (Mine(1), engine.share([1])))], engine=engine)
+    [outcome] = run(Scheduler([Task("a", 0, work, (Mine(1), engine.share([1])))]), engine)
     print(type(outcome.value["model"]) is Mine, outcome.value["model"].n)
 """
 
@@ -268,8 +273,9 @@ import os, sys, tempfile
 folder = tempfile.mkdtemp()
 os.chdir(folder)
 os.rmdir(folder)
-from softlearning.execution import Task, run
-print(run([Task("a", 0, len, ("abc",))], isolate=True)[0].value)
+from softlearning.execution import Processes, Scheduler, Task, run
+with Processes() as engine:
+    print(run(Scheduler([Task("a", 0, len, ("abc",))]), engine)[0].value)
 """
 
 

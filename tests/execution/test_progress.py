@@ -7,9 +7,9 @@ import sys
 import pytest
 from rich.console import Console
 
-from softlearning.execution import Event, Task, run
+from softlearning.execution import Event, Task
 from softlearning.execution.progress import Board, clock, draw, grouped, telling, watching
-from tests.execution.calls import grown, refuse
+from tests.execution.calls import grown, refuse, run
 
 
 def board(*events, begin=0.0):

@@ -25,12 +25,12 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 
 from softlearning import SoftClassifier, load
-from softlearning.execution import Failure, Outcome, Task, open_engine, run, shared
+from softlearning.execution import Failure, Outcome, Task, open_engine, shared
 from softlearning.execution.checkpoint import TASK
 from softlearning.execution.remote import carried, packed
-from softlearning.execution.scheduler import Job
 from softlearning.execution.shared import PREFIX, Scratch
-from tests.execution.calls import die, double, eat, grown, refuse
+from softlearning.execution.tasks import Job
+from tests.execution.calls import die, double, eat, grown, refuse, run
 from tests.execution.test_faults import LABELS, SPLITS, X
 from tests.execution.test_stress import digest, quiet_fit, record
 
@@ -72,7 +72,7 @@ def test_shared_data_travel_by_name_and_land_once_per_machine(rng, tmp_path, mon
     with Scratch(shared=False, fit="f1") as scratch:
         handle = scratch.share(rng.normal(size=(1000, 5)))
         job = Job(3, Task("a", 0, double, (handle, np.arange(4))))
-        pickled, names = packed((job, None, False, {}))
+        pickled, names = packed((job, False, {}))
     assert names == {handle.name}
     assert len(pickled) < 5_000  # the handle and not the data
     for _ in range(2):
@@ -95,7 +95,7 @@ def test_folders_of_fits_whose_workers_are_all_gone_are_removed(tmp_path, monkey
 
 
 def test_a_worker_with_other_versions_says_so_instead_of_giving_other_numbers():
-    pickled, _ = packed((Job(0, Task("a", 0, grown, (1,))), None, False, {"numpy": "1.0"}))
+    pickled, _ = packed((Job(0, Task("a", 0, grown, (1,))), False, {"numpy": "1.0"}))
     failure = carried((pickled, "versions", []), None)
     shared.leave("versions")
     assert failure.error == f"its worker has numpy {np.__version__} instead of 1.0: results would differ"

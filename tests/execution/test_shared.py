@@ -15,8 +15,9 @@ import pandas as pd
 import pytest
 from scipy import sparse
 
-from softlearning.execution import Processes, Task, run
+from softlearning.execution import Processes, Task
 from softlearning.execution.shared import PREFIX, Scratch, is_gone, owner, started, sweep
+from tests.execution.calls import run
 
 
 @pytest.mark.parametrize("shared", [False, True])

@@ -15,7 +15,7 @@ from softlearning.execution import worker
 from tests.execution.calls import grown, refuse
 
 
-def ask(function, *args, limit=None, memory=None, trace=""):
+def ask(function, *args, limit=float("inf"), memory=None, trace=""):
     """The answer of a worker's own code, in this process."""
     ours, theirs = Pipe()
     path, argv, folder = list(sys.path), list(sys.argv), os.getcwd()
@@ -69,7 +69,7 @@ with worker.crash_reports({trace!r}, {limit}):
 @pytest.mark.parametrize(
     ("limit", "action", "words"),
     [
-        (None, "ctypes.string_at(0)", "Segmentation fault"),
+        ("float('inf')", "ctypes.string_at(0)", "Segmentation fault"),
         (0.2, "ctypes.PyDLL(None).sleep(1000)", "Timeout (0:00:00.2"),
     ],
     ids=["crash", "hang"],

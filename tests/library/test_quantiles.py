@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.linear_model import Ridge
 
-from softlearning.execution.threads import one_thread
+from softlearning.execution import one_thread
 from softlearning.library.quantiles import ShiftedRegressor, aimed_rows, quantile_rows
 from softlearning.library.specialist import Shape
 

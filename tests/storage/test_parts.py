@@ -1,18 +1,35 @@
-"""Estimators as skops archives: tidy, inspected, built."""
+"""Estimators as skops archives: tidy, inspected, built; their arrays; and models as a checkpoint keeps them."""
 
 import io
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from sklearn.ensemble import BaggingRegressor, GradientBoostingRegressor, RandomForestRegressor
-from sklearn.linear_model import Ridge
+from sklearn.ensemble import BaggingRegressor, GradientBoostingRegressor, RandomForestClassifier, RandomForestRegressor
+from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.neural_network import MLPRegressor
+from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVR
 
+from softlearning.library import as_rows
 from softlearning.storage.container import ModelFileError, pack
-from softlearning.storage.parts import NODE_BYTES, build, dump, inspect, plain_node
+from softlearning.storage.parts import (
+    NODE_BYTES,
+    build,
+    checked_sparse,
+    dump,
+    dump_model,
+    inspect,
+    load_model,
+    own_classes,
+    plain_node,
+    read_npy,
+    read_npz,
+    store_npz,
+)
+from tests.storage.crafted import ARRAYS, npy
 
 RNG = np.random.default_rng(0)
 X, Y = RNG.normal(size=(40, 3)), RNG.normal(size=40)
@@ -102,3 +119,101 @@ def test_a_plain_value_is_plain(content):
     schema = {**plain_node(1), "content": content, "protocol": 2}
     with pytest.raises(ModelFileError, match=r"plain|badly described"):
         inspect({"schema.json": json.dumps(schema).encode()}, 1 << 20)
+
+
+# --- arrays: read only when header and bytes agree
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        np.arange(6.0).reshape(2, 3),
+        np.asfortranarray(np.arange(6).reshape(2, 3)),
+        np.array(["é", "bc"]),
+        np.array(3.5),
+        np.zeros((0, 4)),
+        np.array(["2024-05-06"], dtype="datetime64[D]"),
+    ],
+)
+def test_what_numpy_writes_is_read(array):
+    back = read_npy(npy(array))
+    np.testing.assert_array_equal(back, array)
+    assert (back.dtype, back.flags.f_contiguous) == (array.dtype, array.flags.f_contiguous)
+
+
+@pytest.mark.parametrize("name", ARRAYS)
+def test_an_array_that_lies_is_refused(name):
+    with pytest.raises((ModelFileError, TypeError)):
+        read_npy(ARRAYS[name])
+
+
+def saved(matrix):
+    buffer = io.BytesIO()
+    sp.save_npz(buffer, matrix)
+    return buffer.getvalue()
+
+
+@pytest.mark.parametrize("kind", [sp.csr_matrix, sp.csc_matrix])
+def test_a_sparse_matrix_is_stored_and_read(kind):
+    matrix = kind(np.eye(4) * [1.0, 0, 2, 3])
+    back = read_npz(store_npz(saved(matrix)))
+    assert type(back) is kind
+    np.testing.assert_array_equal(back.toarray(), matrix.toarray())
+
+
+def test_a_packed_or_odd_sparse_matrix_is_refused():
+    with pytest.raises(ModelFileError, match=r"packed in a way|begin as one"):
+        read_npz(saved(sp.csr_matrix(np.eye(3))))
+    with pytest.raises(ModelFileError, match=r"neither csr nor csc|other parts"):
+        read_npz(store_npz(saved(sp.coo_matrix(np.eye(3)))))
+
+
+@pytest.mark.parametrize(
+    ("indices", "indptr", "shape"),
+    [
+        ([0, 9], [0, 1, 2], (2, 3)),
+        ([0, -1], [0, 1, 2], (2, 3)),
+        ([0, 1], [0, 2, 1], (2, 3)),
+        ([0, 1], [0, 1, 9], (2, 3)),
+        ([0, 1], [0, 1, 2], (5, 3)),
+        ([0], [0, 1, 2], (2, 3)),
+    ],
+)
+def test_a_sparse_matrix_that_points_outside_is_refused(indices, indptr, shape):
+    with pytest.raises(ModelFileError):
+        checked_sparse(sp.csr_matrix, np.ones(2), np.array(indices), np.array(indptr), shape)
+
+
+# --- models in a checkpoint: the same predictions, and no class that the task does not fit
+
+
+class Mine(LogisticRegression):
+    """A user's own estimator."""
+
+
+def task_of(*estimators):
+    return SimpleNamespace(args=(SimpleNamespace(specialist=as_rows([("own", e) for e in estimators])[0]),))
+
+
+@pytest.mark.parametrize("estimator", [RandomForestClassifier(3, random_state=0), LogisticRegression(), Mine()])
+def test_a_kept_model_predicts_the_same(estimator, rng):
+    X, y = rng.normal(size=(40, 3)), rng.integers(0, 2, 40)
+    model = estimator.fit(X, y)
+    again = load_model(dump_model(model), task_of(estimator))
+    assert type(again) is type(model)
+    np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+
+
+def test_a_class_that_the_task_does_not_fit_is_not_built(rng):
+    data = dump_model(Mine())
+    with pytest.raises(ModelFileError, match="Mine"):
+        load_model(data, task_of(LogisticRegression()))
+    with pytest.raises(ModelFileError, match="Mine"):
+        load_model(data, SimpleNamespace(args=(1.0,)))
+
+
+def test_the_users_own_classes_of_a_task_are_found_in_pipelines_too():
+    name = f"{Mine.__module__}.Mine"
+    assert own_classes(task_of(Mine())) == {name}
+    assert own_classes(task_of(make_pipeline(Mine()))) == {name}
+    assert own_classes(task_of(LogisticRegression())) == set()

@@ -194,13 +194,14 @@ UNREADABLE = {
 
 
 @contextmanager
-def whole_file(path: str | Path, *, private: bool = False) -> Iterator[Path]:
+def whole_file(path: str | Path, *, private: bool = False, mark: str = "") -> Iterator[Path]:
     """A name in the same folder to write to; it becomes `path` at the end, and vanishes when anything goes wrong.
 
-    A link at `path` stays, and what it points to is replaced. A private file is for its owner alone (mode 0600).
+    A link at `path` stays, and what it points to is replaced. A private file is for its owner alone (mode 0600). A
+    process that is killed leaves the other name, which begins with a point and the `mark`.
     """
     path = Path(os.path.realpath(path))
-    handle, name = tempfile.mkstemp(prefix=".", suffix=f".part{path.suffix}", dir=path.parent)
+    handle, name = tempfile.mkstemp(prefix=f".{mark}", suffix=f".part{path.suffix}", dir=path.parent)
     os.close(handle)
     try:
         yield Path(name)

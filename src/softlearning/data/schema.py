@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, cast
 
@@ -87,7 +87,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Schema:
-    """What a table is: plain data, so that it can be written as JSON.
+    """What a table is, as plain data.
 
     form     "array" (the canonical table is a float64 array), "sparse" (csr) or "table" (a pandas frame)
     columns  one entry per column; empty for numeric arrays and sparse matrices, where all are numbers and kept
@@ -112,16 +112,6 @@ class Schema:
         if self.columns:
             return tuple(column.name for column in self.kept)
         return tuple(f"x{j}" for j in range(self.width))
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data, ready for JSON."""
-        return asdict(self)
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Schema:
-        """The schema that `to_dict` wrote."""
-        columns = tuple(Column(**{**c, "categories": tuple(c["categories"])}) for c in data["columns"])
-        return cls(**{**data, "columns": columns})
 
 
 # --- inferring

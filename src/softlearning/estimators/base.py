@@ -19,8 +19,7 @@ from softlearning.data.schema import describe
 from softlearning.estimators.learning import Learning
 from softlearning.evaluation.aims import aim_of, as_stored, standing
 from softlearning.evaluation.explanation import error_slices, interactions, shapley
-from softlearning.execution import cores
-from softlearning.execution.threads import one_thread
+from softlearning.execution import cores, one_thread
 from softlearning.library import as_rows, every_row
 from softlearning.method.ensemble import needed, predict_chunks
 from softlearning.method.slimming import slimming, smallest_that_fits

@@ -20,10 +20,9 @@ from softlearning.data.inputs import is_table
 from softlearning.data.schema import infer_schema
 from softlearning.data.validation import validate
 from softlearning.evaluation.aims import Aim, Choice, aim_of, check_aim, serve, standing, verdict
-from softlearning.execution import parse_bytes
+from softlearning.execution import one_thread, parse_bytes
 from softlearning.execution.checkpoint import Store
 from softlearning.execution.progress import CallbackSupportMixin, telling, watching, with_callbacks
-from softlearning.execution.threads import one_thread
 from softlearning.library import Library, resolve
 from softlearning.library.quantiles import aimed_rows
 from softlearning.method.crossfit import CrossFit, cross_fit, sharpen, weigh, workplace
@@ -264,7 +263,7 @@ class Learning(CallbackSupportMixin, BaseEstimator):
     def _store(self) -> Store | None:
         if self.checkpoint is None:
             return None
-        from softlearning.storage.models import dump_model, load_model
+        from softlearning.storage.parts import dump_model, load_model
 
         return Store(self.checkpoint, dump=dump_model, load=load_model)
 

@@ -12,8 +12,7 @@ from sklearn.utils.validation import (
 
 from softlearning.estimators.base import SoftLearning
 from softlearning.evaluation.aims import score_model
-from softlearning.execution import cores
-from softlearning.execution.threads import one_thread
+from softlearning.execution import cores, one_thread
 from softlearning.library.quantiles import quantile_rows
 from softlearning.method.crossfit import cross_fit, weigh
 from softlearning.method.ensemble import predict_members

@@ -1,76 +1,41 @@
 """Run a flat list of tasks; what goes wrong is a value with a kind and a reason.
 
-A task is (specialist, fold), a top-level function on plain data. `run` has the list carried by an engine, which
-`open_engine` chooses once per fit:
+A task is (specialist, fold), a top-level function on plain data. A `Scheduler` says which comes next and what the time
+allows; `run` has them carried by an engine, which `open_engine` chooses once per fit:
 
     Here         in this process, one after another: nothing asks for more
     Processes    each task in a process that may die, hang or overeat alone
     Joblib       a joblib backend, by name or chosen with `joblib.parallel_config`
     Dask, Ray    a cluster
 
-Each task runs on one thread, so n_jobs is the number of busy cores. Behind it: `scheduler` (which task next, what the
-time allows), `pool` and `worker` (the processes), `shared` (data that many tasks read), `checkpoint`.
+Each task runs on one thread, so n_jobs is the number of busy cores. Behind it: `pool` and `worker` (the processes),
+`shared` (data that many tasks read), `checkpoint`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from typing import Any
 
 from joblib import cpu_count
 from joblib.parallel import BACKENDS, ThreadingBackend, get_active_backend
 
 from softlearning.execution import worker
-from softlearning.execution.engines import Engine, Here, Joblib, Processes, attempt
+from softlearning.execution.engines import Engine, Here, Joblib, Processes
 from softlearning.execution.scheduler import Scheduler
 from softlearning.execution.shared import Scratch, Shared
-from softlearning.execution.tasks import FAILED, Event, Failure, Outcome, Task, parse_bytes
+from softlearning.execution.tasks import FAILED, Event, Failure, Outcome, Task, attempt, one_thread, parse_bytes
 
-__all__ = ["FAILED", "Engine", "Event", "Failure", "Here", "Joblib", "Outcome", "Processes", "Scratch", "Shared"]
-__all__ += ["Task", "attempt", "cores", "open_engine", "parse_bytes", "run"]
+__all__ = ["FAILED", "Engine", "Event", "Failure", "Here", "Joblib", "Outcome", "Processes", "Scheduler", "Scratch"]
+__all__ += ["Shared", "Task", "attempt", "cores", "one_thread", "open_engine", "parse_bytes", "run"]
 
 
-def run(
-    tasks: Sequence[Task],
-    *,
-    engine: Engine | None = None,
-    n_jobs: int | None = None,
-    deadline: float | None = None,
-    memory_limit: float | str | None = None,
-    isolate: bool = False,
-    store: Any = None,
-    watch: Callable[[Event], Any] | None = None,
-    refits: int = 0,
-    reserve: float = 0.0,
-    each: float = 0.0,
-) -> list[Outcome | Failure]:
-    """Outcomes in the order of the tasks; the costliest are started first.
+def run(scheduler: Scheduler, engine: Engine) -> list[Outcome | Failure]:
+    """What became of the tasks of a scheduler, in their order, carried by an engine in a `with` block of the caller's.
 
-    Parameters
-    ----------
-    engine : who carries the tasks, in a `with` block of the caller's; None takes what `open_engine` gives.
-    deadline : an instant of `time.monotonic`. Whole specialists follow each other by rank, those that cannot be
-        finished are skipped, and time is kept for as many `refits` of each, for `reserve` seconds of other work, and
-        for `each` seconds of it for every specialist that is begun.
-    memory_limit : the bytes that the tasks under way may take together, beyond what their processes hold when they
-        begin. A limit isolates.
-    store : gives back what was finished before and keeps what finishes now.
-    watch : hears of every event.
+    Who runs out of memory beside others is tried again with all of it, alone: so what fails does not depend on the
+    number of workers.
     """
-    scheduler = Scheduler(tasks, deadline, parse_bytes(memory_limit), store, watch, refits, reserve, each)
-    if engine is not None:
-        carry(scheduler, engine)
-    else:
-        limited = deadline is not None or memory_limit is not None
-        with open_engine(n_jobs=n_jobs, isolate=isolate or limited, store=store) as chosen:
-            carry(scheduler, chosen)
-    return scheduler.answers()
-
-
-def carry(scheduler: Scheduler, engine: Engine) -> None:
-    """Have the tasks carried. Who runs out of memory beside others is tried again with all of it, alone: so what fails
-    does not depend on the number of workers."""
-    scheduler.set_workers(workers := engine.capacity())
+    workers = scheduler.plan.workers = engine.capacity()
     hungry = []
     for position, answer in engine.outcomes(scheduler.take):
         if workers > 1 and isinstance(answer, Failure) and answer.kind == "memory":
@@ -79,9 +44,10 @@ def carry(scheduler: Scheduler, engine: Engine) -> None:
             scheduler.accept(position, answer)
     if hungry:
         before, engine.workers = engine.workers, 1
-        scheduler.again(hungry)
-        carry(scheduler, engine)
+        scheduler.waiting += hungry
+        run(scheduler, engine)
         engine.workers = before
+    return scheduler.answers()
 
 
 def open_engine(

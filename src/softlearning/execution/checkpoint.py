@@ -4,7 +4,7 @@ One file per task, named by the SHA-256 of all that its result depends on:
 
     <key>.task.softlearning             SHA-256 of (key, body), then the body: an .npz of arrays and numbers
     <key>.<owner>.begun.softlearning    a task that has begun in the driver's own process and has not ended
-    <name>.<owner>-<n>.part.softlearning    a file that is being written
+    .<owner>-<n>.part.softlearning      a file that is being written
 
 A checkpoint is data: nothing in it is unpickled. Models are kept only in a form that the caller brings (`dump` and
 `load`, which must build nothing that they do not know); without one, a task that gives a model is computed again. What
@@ -28,6 +28,7 @@ from typing import Any
 
 import numpy as np
 
+from softlearning.data.files import whole_file
 from softlearning.data.versions import versions
 from softlearning.execution.fingerprint import fingerprint, own_text
 from softlearning.execution.shared import Shared, is_gone, owner
@@ -120,17 +121,10 @@ class Store:
 
     def _write(self, name: str, data: bytes) -> None:
         """All or nothing, also when the power goes: file on the disk, then its name on the disk."""
-        beside = self.folder / f"{name}.{owner()}-{uuid.uuid4().hex}{PART}"
-        try:
-            with open(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(beside, self.folder / name)
-        except OSError:
-            with contextlib.suppress(OSError):
-                beside.unlink()
-            raise
+        with whole_file(self.folder / name, private=True, mark=f"{owner()}-") as part, open(part, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
         if os.name == "posix":  # Windows opens no folders
             folder = os.open(self.folder, os.O_RDONLY)
             try:
@@ -152,11 +146,9 @@ class Store:
                 parts[f"array {name}"] = part
             elif isinstance(part, bool | int | float | np.generic):
                 parts[f"number {name}"] = np.asarray(part)
-            elif self.dump is None:
-                raise TypeError(f"{name} is a {type(part).__name__}, and there is no way to keep one")
             else:
                 shared = isinstance(part, Shared)
-                dumped = self.dump(part.own() if shared else part)
+                dumped = self.dump(part.own() if shared else part)  # type: ignore[misc]
                 parts[f"{'shared' if shared else 'model'} {name}"] = np.frombuffer(dumped, np.uint8)
         file = io.BytesIO()
         np.savez(file, allow_pickle=False, **parts)

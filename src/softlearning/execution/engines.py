@@ -32,10 +32,8 @@ from joblib.externals.loky import get_reusable_executor
 from joblib.parallel import get_active_backend
 
 from softlearning.execution import pool, worker
-from softlearning.execution.scheduler import Job
 from softlearning.execution.shared import Scratch, Shared
-from softlearning.execution.tasks import Failure, Outcome, Task, perform, say
-from softlearning.execution.threads import one_thread, quiet
+from softlearning.execution.tasks import FOREVER, Failure, Job, Outcome, Task, attempt, perform, say
 
 Answer = tuple[int, Outcome | Failure]  # position of the task in the list, and what became of it
 
@@ -132,12 +130,6 @@ def here(job: Job, store: Any = None) -> Outcome | Failure:
         return task.failed("crash", f"under way each time when the last {deaths} fits died")
 
 
-def attempt(task: Task) -> Outcome | Failure:
-    """Run one task in this process, on one thread; an exception, which Ctrl-C is not, becomes a Failure."""
-    with one_thread, quiet():
-        return perform(task, Exception)
-
-
 # ------------------------------------------------------------------------------------------------ disposable processes
 
 
@@ -167,8 +159,7 @@ class Processes(Engine):
 
     def is_for_here(self, job: Job) -> bool:
         """Whether a task may run in this process: nobody could end it there."""
-        left = float("inf") if job.until is None else job.until - time.monotonic()
-        short = job.task.cost <= min(HANDOVER, CERTAIN * left)
+        short = job.task.cost <= min(HANDOVER, CERTAIN * (job.until - time.monotonic()))
         return (self.patient or job.task.trusted) and short and job.memory is None and job.task.limit is None
 
     def submit(self, job: Job, tries: int = 1) -> None:
@@ -182,11 +173,11 @@ class Processes(Engine):
             self.answers.append((job.position, attempt(job.task)))
         except Exception as error:
             failure = job.task.failed("error", f"cannot be sent to a process of its own: {say(error)}")
-            free = job.seconds is None and job.memory is None
+            free = job.seconds == FOREVER and job.memory is None
             self.answers.append((job.position, attempt(job.task) if free else failure))
         else:
             self.calls[at] = job, tries
-            at.give(pickled, job.seconds, job.until, job.memory, trace)
+            at.give(pickled, job, trace)
             if at.watched():
                 say_once(UNCAPPED)
 
@@ -201,7 +192,7 @@ class Processes(Engine):
         """Wait for news of the workers; those that overstay or overeat are ended."""
         while not self.answers:
             ends = [at.end - time.monotonic() for at in self.calls] + [LOOK for at in self.calls if at.watched()]
-            wait([at.connection for at in self.calls], max(min(ends), 0.02) if min(ends) < float("inf") else None)
+            wait([at.connection for at in self.calls], max(min(ends), 0.02) if min(ends) < FOREVER else None)
             for at in [at for at in self.calls if at.connection.poll()]:
                 if (said := at.hear()) is not None:
                     self._settle(at, said)
@@ -308,8 +299,7 @@ class Joblib(Engine):
     def _calls(self, take: Callable[[], Job | None], sent: dict[int, Job]) -> Iterator[Any]:
         while (job := take()) is not None:
             sent[job.position] = job
-            left = None if job.until is None else max(job.until - time.monotonic(), 0.05)
-            yield delayed(far_away)(replace(job, until=None), left, self.isolate)
+            yield delayed(far_away)(for_elsewhere(job), self.isolate)
 
 
 def cannot_be_sent(task: Task) -> str:
@@ -321,8 +311,13 @@ def cannot_be_sent(task: Task) -> str:
     return ""
 
 
-def far_away(job: Job, left: float | None, isolate: bool) -> Answer:
-    """One task in a worker of joblib. Clocks of machines differ, so the time travels as a duration."""
+def for_elsewhere(job: Job) -> Job:
+    """The job with its end as a duration, since clocks of machines differ."""
+    return replace(job, until=max(job.until - time.monotonic(), 0.05))
+
+
+def far_away(job: Job, isolate: bool) -> Answer:
+    """One task that `for_elsewhere` sent, in a worker of joblib or of a cluster."""
     if not isolate or worker.inside:
         return job.position, attempt(job.task)
-    return job.position, alone(job if left is None else replace(job, until=time.monotonic() + left))
+    return job.position, alone(replace(job, until=time.monotonic() + job.until))

@@ -35,7 +35,7 @@ from typing import Any
 import psutil
 
 from softlearning.execution import worker
-from softlearning.execution.tasks import say
+from softlearning.execution.tasks import Job, say
 
 PRELOAD = (
     *("numpy", "scipy.linalg", "scipy.optimize", "pandas", "sklearn.ensemble", "sklearn.linear_model", "sklearn.svm"),
@@ -175,31 +175,28 @@ class Worker:
             else:
                 self.process = launch(worker.work, theirs)
 
-    def give(self, call: bytes, seconds: float | None, until: float | None, memory: int | None, trace: str) -> None:
-        """Have it answer a pickled (function, args), begun when it is ready.
+    def give(self, call: bytes, job: Job, trace: str) -> None:
+        """Have it answer a pickled (function, args), begun when it is ready, within the limits of a job.
 
-        It may take `seconds` and not outlive the instant `until`; `memory` is in bytes beyond what it has, `trace`
-        a file for the traceback of a crash.
+        `trace` is a file for the traceback of a crash.
         """
-        self.call, self.seconds, self.until, self.memory, self.trace = call, seconds, until, memory, trace
+        self.call, self.job, self.trace = call, job, trace
         if self.handle is not None:
             self._begin()
-        elif until is not None:
-            self.end = min(self.end, until + GRACE)
+        else:
+            self.end = min(self.end, job.until + GRACE)
 
     def _begin(self) -> None:
         self.start = time.monotonic()
-        left = float("inf") if self.until is None else max(self.until - self.start, 0.05)
-        self.limit = min(left, float("inf") if self.seconds is None else self.seconds)
+        self.limit = min(max(self.job.until - self.start, 0.05), self.job.seconds)
         self.end = self.start + self.limit + GRACE
         self.before = self.held() if self.watched() else 0
-        limit = None if self.limit == float("inf") else self.limit
         try:
             folder = os.getcwd()
         except OSError:  # it was deleted
             folder = os.path.expanduser("~")
         with contextlib.suppress(OSError):  # a dead worker shows when it is heard
-            self.connection.send((list(sys.path), list(sys.argv), folder, limit, self.memory, self.trace))
+            self.connection.send((list(sys.path), list(sys.argv), folder, self.limit, self.job.memory, self.trace))
             self.connection.send_bytes(self.call)
 
     def hear(self) -> tuple | None:
@@ -233,11 +230,11 @@ class Worker:
         if self.over == "timeout" or time.monotonic() - self.start >= self.limit:
             return "timeout", f"TimeoutError: ended after {self.limit:.1f} s", self._crash()
         if self.over == "memory":
-            return "memory", f"MemoryError: grew by more than {self.memory} bytes", self._crash()
+            return "memory", f"MemoryError: grew by more than {self.job.memory} bytes", self._crash()
         if code is None:
             return ("lost",)
-        starved = self.memory is not None and code in STARVED
-        under = "" if self.memory is None else f" (under a memory limit of {self.memory / 2**20:,.0f} MiB)"
+        starved = self.job.memory is not None and code in STARVED
+        under = "" if self.job.memory is None else f" (under a memory limit of {self.job.memory / 2**20:,.0f} MiB)"
         return "memory" if starved else "crash", death(code) + under, self._crash()
 
     def _crash(self) -> str:
@@ -256,7 +253,7 @@ class Worker:
 
     def watched(self) -> bool:
         """Whether its memory must be looked at, since the system sets no cap."""
-        return self.memory is not None and not worker.CAPPED
+        return self.job.memory is not None and not worker.CAPPED
 
     def held(self) -> int:
         """Resident bytes of the worker and all that it started."""
@@ -271,7 +268,7 @@ class Worker:
         if not self.over and time.monotonic() > self.end:
             self.over = "timeout"
             self.stop()
-        elif not self.over and self.start and self.watched() and self.held() - self.before > (self.memory or 0):
+        elif not self.over and self.start and self.watched() and self.held() - self.before > (self.job.memory or 0):
             self.over = "memory"
             self.stop()
 

@@ -22,10 +22,9 @@ from typing import Any
 import cloudpickle
 
 from softlearning.data.versions import versions
-from softlearning.execution.engines import Answer, Engine, far_away
-from softlearning.execution.scheduler import Job
+from softlearning.execution.engines import Answer, Engine, far_away, for_elsewhere
 from softlearning.execution.shared import Scratch, Shared, landed, leave
-from softlearning.execution.tasks import Failure, Outcome, say
+from softlearning.execution.tasks import FOREVER, Failure, Job, Outcome, say
 
 LOSSES = 20  # how often a task is sent when its worker is lost
 GRACE = 5.0  # seconds after the deadline in which a worker may say that its task was ended
@@ -40,7 +39,7 @@ class Remote(Engine):
     """What both engines share: what is under way, and sending again what was lost."""
 
     def __init__(self, n_jobs: int | None, isolate: bool):
-        super().__init__(n_jobs if n_jobs and n_jobs > 0 else float("inf"))
+        super().__init__(n_jobs if n_jobs and n_jobs > 0 else FOREVER)
         self.isolate = isolate
         self.fit = uuid.uuid4().hex
         self.scratch = Scratch(shared=False, fit=self.fit)
@@ -58,10 +57,8 @@ class Remote(Engine):
 
     def submit(self, job: Job, tries: int = 1) -> None:
         """Send a task and, where they are not there yet, the data that it reads."""
-        left = None if job.until is None else max(job.until - time.monotonic(), 0.05)
-        call = replace(job, until=None), left, self.isolate or tries > 1, versions()
         try:
-            pickled, names = packed(call)
+            pickled, names = packed((for_elsewhere(job), self.isolate or tries > 1, versions()))
             for name in names - self.sent.keys():
                 self.sent[name] = self.put(self.kept[name])
         except Lost as lost:
@@ -81,7 +78,7 @@ class Remote(Engine):
             for call in self.ended(LOOK):
                 if call in self.calls:
                     self._settle(call)
-            late = [c for c, (job, _) in self.calls.items() if job.until and time.monotonic() > job.until + GRACE]
+            late = [c for c, (job, _) in self.calls.items() if time.monotonic() > job.until + GRACE]
             for call in late:
                 job, _ = self.calls.pop(call)
                 self.stop(call)
@@ -161,11 +158,11 @@ def packed(call: Any) -> tuple[bytes, set[str]]:
 def carried(call: tuple[bytes, str, list[str]], memory: int | None, *data: Any) -> Outcome | Failure:
     """One task on a worker of a cluster, with the data that it names; `memory` caps one that has no cap of its own."""
     pickled, fit, names = call
-    job, left, isolate, expected = landed(pickled, fit, dict(zip(names, data)))
+    job, isolate, expected = landed(pickled, fit, dict(zip(names, data)))
     if other := {name: (v, versions()[name]) for name, v in expected.items() if versions()[name] != v}:
         words = ", ".join(f"{name} {there} instead of {here}" for name, (here, there) in other.items())
         return job.task.failed("error", f"its worker has {words}: results would differ")
-    return far_away(replace(job, memory=job.memory or memory), left, isolate)[1]
+    return far_away(replace(job, memory=job.memory or memory), isolate)[1]
 
 
 # --------------------------------------------------------------------------------------------------------------- Dask

@@ -34,6 +34,7 @@ import pandas as pd
 import psutil
 from scipy import sparse
 
+from softlearning.data.files import whole_file
 from softlearning.execution.fingerprint import fingerprint
 
 PAGE = 64  # bytes; buffers begin at multiples of it, as native code likes
@@ -188,17 +189,10 @@ def stored(data: Any, path: str) -> None:
     """Data in a file: its large buffers, the pickle of the rest, and where all lies. It appears when it is whole."""
     buffers: list[Any] = []
     skeleton = cloudpickle.dumps(data, protocol=5, buffer_callback=buffers.append)
-    part = f"{path}.{uuid.uuid4().hex}"
-    try:
-        with open(part, "wb") as file:
-            spans = [write_aligned(file, buffer.raw()) for buffer in buffers]
-            head = pickle.dumps((skeleton, spans))
-            file.write(head + len(head).to_bytes(8, "little"))
-        os.replace(part, path)
-    except OSError:
-        with contextlib.suppress(OSError):
-            os.unlink(part)
-        raise
+    with whole_file(path, private=True) as part, open(part, "wb") as file:
+        spans = [write_aligned(file, buffer.raw()) for buffer in buffers]
+        head = pickle.dumps((skeleton, spans))
+        file.write(head + len(head).to_bytes(8, "little"))
 
 
 def fetched(path: str, mapped: bool = True) -> Any:

@@ -26,8 +26,7 @@ from typing import Any
 import cloudpickle
 import psutil
 
-from softlearning.execution.tasks import say
-from softlearning.execution.threads import controller, one_thread
+from softlearning.execution.tasks import FOREVER, controller, one_thread, say
 
 try:
     import resource
@@ -84,11 +83,11 @@ def answered(connection: Connection) -> bytes:
 
 
 @contextlib.contextmanager
-def crash_reports(trace: str, limit: float | None) -> Iterator[None]:
+def crash_reports(trace: str, limit: float) -> Iterator[None]:
     """A call that crashes or overstays leaves a traceback, also when it holds the interpreter's lock."""
     with open(trace or os.devnull, "w") as file:
         faulthandler.enable(file)
-        if limit is not None:
+        if limit < FOREVER:
             faulthandler.dump_traceback_later(max(limit, 0.01), exit=True, file=file)
         try:
             yield

@@ -15,18 +15,8 @@ from softlearning.library import recipes
 from softlearning.library.deep import available as torch_is_here
 from softlearning.library.specialist import Cost, Library, Prototype, Shape, Specialist, as_rows
 
-__all__ = [
-    "Cost",
-    "Library",
-    "Prototype",
-    "Shape",
-    "Specialist",
-    "classifiers",
-    "dummy_row",
-    "every_row",
-    "regressors",
-    "resolve",
-]
+__all__ = ["Cost", "Library", "Prototype", "Shape", "Specialist", "classifiers", "dummy_row", "every_row"]
+__all__ += ["regressors", "resolve"]
 
 KERNEL_LIMIT = "the time of a kernel machine grows with the square of the rows"
 WIDE = "its features are many times the columns, for all rows at once"
@@ -34,27 +24,37 @@ FEW_ROWS = "a stacker needs rows to tell whom to trust"
 CUBE = "the time of a Gaussian process grows with the cube of the rows"
 SMALL_NETWORK: dict[str, Any] = {"layers": (64, 32), "batch": 32, "epochs": 200}
 LARGE_NETWORK: dict[str, Any] = {"layers": (256, 128, 64), "batch": 256, "epochs": 300}
+LONG: dict[str, Any] = {"rounds": 2000, "most": 1.0}
 
 row = partial(Specialist, trusted=True)
 flat = partial(row, piecewise_constant=True)
+native = partial(flat, family="tree", needs="native", sparse=False)
+ordinal = partial(flat, family="tree", needs="ordinal")
+pairs = partial(flat, family="tree", needs="pairs", sparse=False, sample_rows=300_000)
 stacker = partial(row, family="stacker", needs="", level=2, reads="support", min_rows=1_000, prior=0.3, reason=FEW_ROWS)
 
 # fmt: off
+NEIGHBOURS_AND_TREES = (
+    row("knn_5", "instance", partial(recipes.knn, k=5), cost=Cost(0.003, 1.6), sample_rows=20_000),
+    row("knn_15", "instance", partial(recipes.knn, k=15), cost=Cost(0.003, 1.6), sample_rows=20_000),
+    ordinal("decision_tree", make=recipes.decision_tree, cost=Cost(0.005, 1.1, 0.8)),
+    ordinal("random_forest", make=recipes.random_forest, cost=Cost(0.4, 1.0, 0.4), sample_rows=50_000),
+    ordinal("extra_trees", make=recipes.extra_trees, cost=Cost(0.25, 1.0, 0.4), sample_rows=50_000),
+    native("hist_gradient_boosting", make=recipes.hist_gradient_boosting, cost=Cost(0.5, 0.8, 0.6, 1.0)),
+    native("catboost", make=recipes.catboost, cost=Cost(0.8, 0.8, 0.8, 0.6)),
+    ordinal("adaboost", make=recipes.adaboost, cost=Cost(0.2, 1.0, 0.8)),
+)
+MLPS = (
+    row("mlp_small", "neural", partial(recipes.mlp, **SMALL_NETWORK), cost=Cost(0.6), sample_rows=100_000),
+    row("mlp_large", "neural", partial(recipes.mlp, **LARGE_NETWORK), cost=Cost(0.5), sample_rows=100_000),
+)
+
 CLASSIFIERS = (
     row("logistic", "linear", recipes.logistic, cost=Cost(0.01, 0.8, 0.6, 0.8), sample_rows=200_000),
     row("logistic_strong", "linear", partial(recipes.logistic, C=0.1), cost=Cost(0.01, 0.8, 0.6, 0.8)),
-    row("knn_5", "instance", partial(recipes.knn, k=5), cost=Cost(0.003, 1.6), sample_rows=20_000),
-    row("knn_15", "instance", partial(recipes.knn, k=15), cost=Cost(0.003, 1.6), sample_rows=20_000),
-    flat("decision_tree", "tree", recipes.decision_tree, needs="ordinal", cost=Cost(0.005, 1.1, 0.8)),
-    flat("random_forest", "tree", recipes.random_forest, needs="ordinal", cost=Cost(0.4, 1.0, 0.4), sample_rows=50_000),
-    flat("extra_trees", "tree", recipes.extra_trees, needs="ordinal", cost=Cost(0.25, 1.0, 0.4), sample_rows=50_000),
-    flat("hist_gradient_boosting", "tree", recipes.hist_gradient_boosting, needs="native",
-         cost=Cost(0.5, 0.8, 0.6, 1.0), sparse=False),
-    flat("catboost", "tree", recipes.catboost, needs="native", cost=Cost(0.8, 0.8, 0.8, 0.6), sparse=False),
-    flat("adaboost", "tree", recipes.adaboost, needs="ordinal", cost=Cost(0.2, 1.0, 0.8)),
+    *NEIGHBOURS_AND_TREES,
     row("svm_rbf", "kernel", recipes.svm_rbf, max_rows=2_000, reason=KERNEL_LIMIT, cost=Cost(0.1, 2.0)),
-    row("mlp_small", "neural", partial(recipes.mlp, **SMALL_NETWORK), cost=Cost(0.6), sample_rows=100_000),
-    row("mlp_large", "neural", partial(recipes.mlp, **LARGE_NETWORK), cost=Cost(0.5), sample_rows=100_000),
+    *MLPS,
     row("naive_bayes", "complementary", recipes.naive_bayes, cost=Cost(0.002), sparse=False),
     row("spline_logistic", "complementary", recipes.spline, cost=Cost(0.02, 0.8, 0.8, 0.8), sample_cells=1e7,
         sparse=False),
@@ -65,31 +65,18 @@ REGRESSORS = (
     row("ridge_strong", "linear", partial(recipes.ridge, alpha=10.0), cost=Cost(0.003)),
     row("lasso", "linear", recipes.lasso, cost=Cost(0.003)),
     row("elastic_net", "linear", recipes.elastic_net, cost=Cost(0.003)),
-    row("knn_5", "instance", partial(recipes.knn, k=5), cost=Cost(0.003, 1.6), sample_rows=20_000),
-    row("knn_15", "instance", partial(recipes.knn, k=15), cost=Cost(0.003, 1.6), sample_rows=20_000),
-    flat("decision_tree", "tree", recipes.decision_tree, needs="ordinal", cost=Cost(0.005, 1.1, 0.8)),
-    flat("random_forest", "tree", recipes.random_forest, needs="ordinal", cost=Cost(0.4, 1.0, 0.4), sample_rows=50_000),
-    flat("extra_trees", "tree", recipes.extra_trees, needs="ordinal", cost=Cost(0.25, 1.0, 0.4), sample_rows=50_000),
-    flat("hist_gradient_boosting", "tree", recipes.hist_gradient_boosting, needs="native",
-         cost=Cost(0.5, 0.8, 0.6, 1.0), sparse=False),
-    flat("catboost", "tree", recipes.catboost, needs="native", cost=Cost(0.8, 0.8, 0.8, 0.6), sparse=False),
-    flat("adaboost", "tree", recipes.adaboost, needs="ordinal", cost=Cost(0.2, 1.0, 0.8)),
+    *NEIGHBOURS_AND_TREES,
     row("svr_rbf", "kernel", recipes.svr_rbf, max_rows=2_000, reason=KERNEL_LIMIT, cost=Cost(0.04, 2.0)),
-    row("mlp_small", "neural", partial(recipes.mlp, **SMALL_NETWORK), cost=Cost(0.6), sample_rows=100_000),
-    row("mlp_large", "neural", partial(recipes.mlp, **LARGE_NETWORK), cost=Cost(0.5), sample_rows=100_000),
+    *MLPS,
     row("spline_ridge", "complementary", recipes.spline, cost=Cost(0.01, 0.9, 1.0), sparse=False, sample_cells=1e7),
 )
 
 # What the paper does not have. Seconds and priors come from the tables of docs/real_tables.
 OWN_CLASSIFIERS = (
-    flat("lightgbm", "tree", recipes.lightgbm, needs="native", cost=Cost(0.15, 1.2, 0.5, 1.0, 20), prior=4,
-         sparse=False),
-    flat("catboost_own", "tree", recipes.catboost_own, needs="native", cost=Cost(0.9, 0.9, 0.5, 0.8), prior=7,
-         sparse=False),
-    flat("wide_trees", "tree", recipes.wide_trees, needs="ordinal", cost=Cost(0.3, 1.1, 0.4, 0.3), prior=7,
-         sample_rows=200_000),
-    flat("lightgbm_pairs", "tree", recipes.lightgbm_pairs, needs="pairs", cost=Cost(0.4, 1.1, 0.4, 1.0, 20), prior=4,
-         sparse=False, sample_rows=300_000),
+    native("lightgbm", make=recipes.lightgbm, cost=Cost(0.15, 1.2, 0.5, 1.0, 20), prior=4),
+    native("catboost_own", make=recipes.catboost_own, cost=Cost(0.9, 0.9, 0.5, 0.8), prior=7),
+    ordinal("wide_trees", make=recipes.wide_trees, cost=Cost(0.3, 1.1, 0.4, 0.3), prior=7, sample_rows=200_000),
+    pairs("lightgbm_pairs", make=recipes.lightgbm_pairs, cost=Cost(0.4, 1.1, 0.4, 1.0, 20), prior=4),
     row("network", "neural", recipes.network, cost=Cost(0.6, 0.7, 0.4, 0.1), prior=4, sample_rows=200_000,
         sparse=False),
     row("shared_networks", "neural", recipes.shared_networks, cost=Cost(3.0, 0.9, 0.2, 0.2), prior=2,
@@ -100,10 +87,8 @@ OWN_CLASSIFIERS = (
     row("qda", "complementary", recipes.qda, cost=Cost(0.005, 0.9, 1.0, 0.5), prior=0.5, sparse=False,
         sample_rows=200_000),
     row("nystroem", "kernel", recipes.nystroem, max_rows=20_000, reason=WIDE, cost=Cost(0.1, 1.0, 0.2, 0.8), prior=0.5),
-    flat("lightgbm_extra", "tree", recipes.lightgbm_extra, needs="native", cost=Cost(0.5, 1.2, 0.4, 1.1, 20), prior=2,
-         sparse=False),
-    flat("catboost_long", "tree", partial(recipes.catboost_own, rounds=2000, most=1.0), needs="native",
-         cost=Cost(3.0, 0.9, 0.6, 0.8), prior=4, sparse=False),
+    native("lightgbm_extra", make=recipes.lightgbm_extra, cost=Cost(0.5, 1.2, 0.4, 1.1, 20), prior=2),
+    native("catboost_long", make=partial(recipes.catboost_own, **LONG), cost=Cost(3.0, 0.9, 0.6, 0.8), prior=4),
     stacker("log_pool", make=recipes.log_pool, cost=Cost(0.05, 1.0, 0.0, 1.0)),
     stacker("logistic_stack", make=recipes.logistic_stack, cost=Cost(0.05, 1.0, 0.0, 1.0), sample_cells=2e8),
     stacker("tree_stack", make=recipes.tree_stack, needs="ordinal", cost=Cost(0.1, 1.0, 0.5, 1.0),
@@ -111,15 +96,11 @@ OWN_CLASSIFIERS = (
 )
 
 OWN_REGRESSORS = (
-    flat("lightgbm", "tree", recipes.lightgbm, needs="native", cost=Cost(0.2, 1.1, 0.5), prior=4, sparse=False),
-    flat("catboost_own", "tree", recipes.catboost_own, needs="native", cost=Cost(0.5, 0.8, 0.6), prior=5,
-         sparse=False),
-    flat("wide_trees", "tree", recipes.wide_trees, needs="ordinal", cost=Cost(0.6, 1.1, 0.8), prior=7,
-         sample_rows=200_000),
-    flat("lightgbm_pairs", "tree", recipes.lightgbm_pairs, needs="pairs", cost=Cost(0.5, 1.1, 0.5), prior=4,
-         sparse=False, sample_rows=300_000),
-    row("network", "neural", recipes.network, cost=Cost(0.6, 0.7, 0.4), prior=4, sample_rows=200_000,
-        sparse=False),
+    native("lightgbm", make=recipes.lightgbm, cost=Cost(0.2, 1.1, 0.5), prior=4),
+    native("catboost_own", make=recipes.catboost_own, cost=Cost(0.5, 0.8, 0.6), prior=5),
+    ordinal("wide_trees", make=recipes.wide_trees, cost=Cost(0.6, 1.1, 0.8), prior=7, sample_rows=200_000),
+    pairs("lightgbm_pairs", make=recipes.lightgbm_pairs, cost=Cost(0.5, 1.1, 0.5), prior=4),
+    row("network", "neural", recipes.network, cost=Cost(0.6, 0.7, 0.4), prior=4, sample_rows=200_000, sparse=False),
     row("shared_networks", "neural", recipes.shared_networks, cost=Cost(3.0, 0.9, 0.2, 0.2), prior=2,
         sample_rows=100_000, sparse=False),
     row("ridge_cv", "linear", recipes.ridge_cv, cost=Cost(0.005, 1.0, 1.0), prior=1.5, sample_rows=200_000),
@@ -132,10 +113,8 @@ OWN_REGRESSORS = (
     row("quadratic", "complementary", recipes.quadratic, max_rows=20_000, reason=WIDE, cost=Cost(0.01, 1.0, 1.5),
         sparse=False),
     row("nystroem", "kernel", recipes.nystroem, max_rows=3_000, reason=WIDE, cost=Cost(0.15, 1.2, 0.2)),
-    flat("lightgbm_extra", "tree", recipes.lightgbm_extra, needs="native", cost=Cost(0.5, 1.1, 0.5), prior=2,
-         sparse=False),
-    flat("catboost_long", "tree", partial(recipes.catboost_own, rounds=2000, most=1.0), needs="native",
-         cost=Cost(2.0, 0.8, 0.7), prior=4, sparse=False),
+    native("lightgbm_extra", make=recipes.lightgbm_extra, cost=Cost(0.5, 1.1, 0.5), prior=2),
+    native("catboost_long", make=partial(recipes.catboost_own, **LONG), cost=Cost(2.0, 0.8, 0.7), prior=4),
     stacker("nonnegative_stack", make=recipes.nonnegative_stack, cost=0.01),
     stacker("signed_stack", make=recipes.signed_stack, cost=0.01),
     stacker("tree_stack", make=recipes.tree_stack, needs="ordinal", cost=Cost(0.1, 1.0, 0.5), sample_cells=2e8,
@@ -164,19 +143,11 @@ DEFAULT: dict[str, tuple[str, ...]] = {
 BEST: dict[str, tuple[str, ...]] = {
     "classification": (
         *DEFAULT["classification"],
-        "catboost_long",
-        "lightgbm_extra",
-        "random_forest",
-        "nystroem",
-        "shared_networks",
+        *("catboost_long", "lightgbm_extra", "random_forest", "nystroem", "shared_networks"),
     ),
     "regression": (
         *DEFAULT["regression"],
-        "catboost_long",
-        "lightgbm_extra",
-        "random_forest",
-        "lasso_cv",
-        "shared_networks",
+        *("catboost_long", "lightgbm_extra", "random_forest", "lasso_cv", "shared_networks"),
     ),
 }
 

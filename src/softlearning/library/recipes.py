@@ -7,32 +7,13 @@ from typing import Any
 import numpy as np
 from catboost import CatBoostClassifier, CatBoostRegressor
 from lightgbm import LGBMClassifier, LGBMRegressor
+from sklearn import ensemble, linear_model
 from sklearn.decomposition import PCA
 from sklearn.discriminant_analysis import QuadraticDiscriminantAnalysis
 from sklearn.dummy import DummyClassifier, DummyRegressor
-from sklearn.ensemble import (
-    AdaBoostClassifier,
-    AdaBoostRegressor,
-    ExtraTreesClassifier,
-    ExtraTreesRegressor,
-    HistGradientBoostingClassifier,
-    HistGradientBoostingRegressor,
-    RandomForestClassifier,
-    RandomForestRegressor,
-)
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 from sklearn.kernel_approximation import Nystroem
-from sklearn.linear_model import (
-    ElasticNet,
-    ElasticNetCV,
-    Lasso,
-    LassoCV,
-    LinearRegression,
-    LogisticRegression,
-    Ridge,
-    RidgeCV,
-)
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from sklearn.neural_network import MLPClassifier, MLPRegressor
@@ -58,19 +39,19 @@ def for_task(shape: Shape, classifier, regressor):
 
 
 def logistic(shape: Shape, C: float = 1.0, max_iter: int = 1000):
-    return LogisticRegression(C=C, max_iter=max_iter, tol=1e-4)
+    return linear_model.LogisticRegression(C=C, max_iter=max_iter, tol=1e-4)
 
 
 def ridge(shape: Shape, alpha: float = 1.0):
-    return Ridge(alpha=alpha)
+    return linear_model.Ridge(alpha=alpha)
 
 
 def lasso(shape: Shape):
-    return Lasso()
+    return linear_model.Lasso()
 
 
 def elastic_net(shape: Shape):
-    return ElasticNet()
+    return linear_model.ElasticNet()
 
 
 def knn(shape: Shape, k: int):
@@ -84,12 +65,14 @@ def decision_tree(shape: Shape):
 
 
 def random_forest(shape: Shape):
-    kind = for_task(shape, RandomForestClassifier, RandomForestRegressor)
-    return kind(100 if shape.rows <= SMALL else 200, max_features="sqrt", max_leaf_nodes=leaves(shape))
+    return forest(shape, for_task(shape, ensemble.RandomForestClassifier, ensemble.RandomForestRegressor))
 
 
 def extra_trees(shape: Shape):
-    kind = for_task(shape, ExtraTreesClassifier, ExtraTreesRegressor)
+    return forest(shape, for_task(shape, ensemble.ExtraTreesClassifier, ensemble.ExtraTreesRegressor))
+
+
+def forest(shape: Shape, kind):
     return kind(100 if shape.rows <= SMALL else 200, max_features="sqrt", max_leaf_nodes=leaves(shape))
 
 
@@ -99,18 +82,21 @@ def leaves(shape: Shape, most: int | None = None) -> int | None:
     return most if shape.outputs <= 20 and (most or 0) <= few else max(few, 200)
 
 
-def histogram_bins(columns: int, classes: int) -> int:
-    """255, but 32 where columns times classes are many: 500 columns and 10 classes then take two fifths of the time."""
-    return 255 if columns * classes <= 2_500 else 32
+def bins(shape: Shape, few: int) -> int:
+    """Of a histogram: 255, but few where columns times classes are many.
+
+    500 columns and 10 classes then take two fifths of the time.
+    """
+    return 255 if shape.columns * shape.classes <= 2_500 else few
 
 
 def hist_gradient_boosting(shape: Shape):
-    kind = for_task(shape, HistGradientBoostingClassifier, HistGradientBoostingRegressor)
+    kind = for_task(shape, ensemble.HistGradientBoostingClassifier, ensemble.HistGradientBoostingRegressor)
     boosting = kind(
         max_iter=100 if shape.rows <= SMALL else 200,
         max_depth=6,
         learning_rate=0.1,
-        max_bins=histogram_bins(shape.columns, shape.classes),
+        max_bins=bins(shape, few=32),
         early_stopping=False,
         categorical_features=list(shape.categorical) or None,
     )
@@ -149,7 +135,7 @@ def ordered_boosting(shape: Shape, rounds: int, **settings):
 
 
 def adaboost(shape: Shape):
-    return for_task(shape, AdaBoostClassifier, AdaBoostRegressor)()
+    return for_task(shape, ensemble.AdaBoostClassifier, ensemble.AdaBoostRegressor)()
 
 
 def svm_rbf(shape: Shape, cv: int = 5):
@@ -193,7 +179,7 @@ def lightgbm(shape: Shape, **settings):
     share = column_share(shape, most=settings.pop("colsample_bytree", 0.8))
     if shape.outputs > MANY_CLASSES:  # a tree for each class and round
         settings |= {"most": max(20_000 // shape.outputs, 50), "learning_rate": 0.1, "patience": 10}
-    return kind(categorical=shape.categorical, colsample_bytree=share, max_bin=bins(shape), **settings)
+    return kind(categorical=shape.categorical, colsample_bytree=share, max_bin=bins(shape, few=63), **settings)
 
 
 def lightgbm_pairs(shape: Shape):
@@ -208,11 +194,6 @@ def lightgbm_extra(shape: Shape):
     return lightgbm(shape, extra_trees=True, reg_alpha=0.3, patience=100, **settings)
 
 
-def bins(shape: Shape) -> int:
-    """Borders of a histogram: 255, fewer where columns times classes are many."""
-    return 255 if shape.columns * shape.classes <= 2_500 else 63
-
-
 def catboost_own(shape: Shape, rounds: int = 1000, most: float = 0.5):
     """CatBoost at its own rounds and learning rate; a split looks at a part of the columns and half of the borders.
 
@@ -225,7 +206,7 @@ def catboost_own(shape: Shape, rounds: int = 1000, most: float = 0.5):
 
 def wide_trees(shape: Shape, trees: int = 200):
     """Extra trees with bounded leaves; a regression looks at every column."""
-    kind = for_task(shape, ExtraTreesClassifier, ExtraTreesRegressor)
+    kind = for_task(shape, ensemble.ExtraTreesClassifier, ensemble.ExtraTreesRegressor)
     columns = "sqrt" if shape.task == "classification" else 1.0
     leaf = 1 if shape.rows <= 5_000 else 2
     return kind(trees, max_features=columns, min_samples_leaf=leaf, max_leaf_nodes=leaves(shape, 15_000))
@@ -293,7 +274,9 @@ def qda(shape: Shape):
 
 def penalised(shape: Shape, C: float, max_iter: int = 1000):
     """Logistic regression, or ridge with its penalty chosen by leave-one-out."""
-    return logistic(shape, C, max_iter) if shape.task == "classification" else RidgeCV(np.logspace(-3, 4, 15))
+    if shape.task == "classification":
+        return logistic(shape, C, max_iter)
+    return linear_model.RidgeCV(np.logspace(-3, 4, 15))
 
 
 def nystroem(shape: Shape):
@@ -319,11 +302,11 @@ def ridge_cv(shape: Shape):
 
 
 def lasso_cv(shape: Shape):
-    return LassoCV(alphas=50, cv=max(2, min(5, shape.rows)))
+    return linear_model.LassoCV(alphas=50, cv=max(2, min(5, shape.rows)))
 
 
 def elastic_net_cv(shape: Shape):
-    return ElasticNetCV(l1_ratio=0.5, alphas=50, cv=max(2, min(5, shape.rows)))
+    return linear_model.ElasticNetCV(l1_ratio=0.5, alphas=50, cv=max(2, min(5, shape.rows)))
 
 
 def gaussian_process(shape: Shape):
@@ -341,7 +324,7 @@ def logistic_stack(shape: Shape):
 
 def nonnegative_stack(shape: Shape):
     """Least squares with coefficients >= 0 and a constant: unlike weights they may undo what penalties shrank."""
-    return LinearRegression(positive=True)
+    return linear_model.LinearRegression(positive=True)
 
 
 def signed_stack(shape: Shape):

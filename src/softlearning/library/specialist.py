@@ -11,17 +11,7 @@ from sklearn.base import BaseEstimator, clone
 
 from softlearning.data.messages import nearest
 
-FAMILIES = (
-    "linear",
-    "instance",
-    "tree",
-    "kernel",
-    "neural",
-    "complementary",
-    "baseline",
-    "stacker",
-    "custom",
-)
+FAMILIES = ("linear", "instance", "tree", "kernel", "neural", "complementary", "baseline", "stacker", "custom")
 ALL = 2**62  # more rows than there are
 LEAST = 1_000  # rows of a sample below which it teaches nothing
 VIEWS = ("auto", "raw", "native", "ordinal", "pairs", "scaled")  # of the table; "" for predictions alone

@@ -21,7 +21,7 @@ from scipy import sparse
 from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 
-from softlearning.execution import Failure, Outcome, Task, open_engine, run
+from softlearning.execution import Failure, Outcome, Scheduler, Task, open_engine, run
 from softlearning.library import Library, Shape, Specialist, dummy_row
 from softlearning.method.fitting import SMALLEST, Work, fewer_rows, fit_and_predict, sampled, seed_for, stacker_features
 from softlearning.method.folds import Split, fold_of_row, second_splits
@@ -287,17 +287,17 @@ def run_tasks(
 ) -> list[Outcome | Failure]:
     """Run tasks with the resources of a fit; `reserve` and `owed` are seconds for what follows, as far as there are."""
     left = 0.0 if resources.deadline is None else max(resources.deadline - time.monotonic(), 0.0)
-    return run(
+    scheduler = Scheduler(
         tasks,
-        engine=table.engine,
         deadline=resources.deadline,
-        memory_limit=resources.memory_limit,
+        memory=resources.memory_limit,
         store=resources.checkpoint,
         watch=resources.watch,
         refits=refits,
         reserve=min(reserve, left / 5) + min(owed, left / 2),
         each=each,
     )
+    return run(scheduler, table.engine)
 
 
 def read_by(s: Specialist, library: Library) -> tuple[str, ...]:

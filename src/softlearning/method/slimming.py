@@ -15,7 +15,7 @@ import cloudpickle
 import numpy as np
 import pandas as pd
 
-from softlearning.execution.threads import one_thread
+from softlearning.execution import one_thread
 from softlearning.method.crossfit import CrossFit, sharpen, weigh
 from softlearning.method.ensemble import Ensemble, needed, predict_members
 from softlearning.method.record import Record

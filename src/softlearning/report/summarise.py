@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from softlearning.data.schema import summary as table_summary
 from softlearning.data.versions import versions
 from softlearning.evaluation.aims import aim_of, decide_held_out
-from softlearning.execution.threads import one_thread
+from softlearning.execution import one_thread
 from softlearning.library import dummy_row
 from softlearning.method.crossfit import read_by
 from softlearning.method.record import Comparison, Record, score_of, weigh

@@ -3,7 +3,7 @@
     write_model(path, kind, params, learned)    records -> plain parts -> members -> one file, put in place in one step
     read_model(path) -> ModelFile               members -> checksums -> versions -> inspection -> records
 
-`container` is the file, `parts` the skops archive in it, `arrays` its arrays, `allowed` the list of class names,
+`container` is the file, `parts` the skops archive in it with its arrays, `allowed` the list of class names,
 `guards` and `native` the checks of what compiled code reads, `trial` the process in which native models are opened
 first, `records` what a fit leaves behind.
 

@@ -13,16 +13,24 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import math
+import sys
 import zipfile
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+import scipy.sparse as sp
 import skops.io
+from sklearn.base import BaseEstimator
+from sklearn.ensemble._hist_gradient_boosting.common import PREDICTOR_RECORD_DTYPE
+from sklearn.neighbors import KDTree
+from sklearn.tree._tree import NODE_DTYPE
 
+from softlearning.execution.fingerprint import is_users
 from softlearning.storage.allowed import FORGOTTEN, KEYS, class_of, is_allowed
-from softlearning.storage.arrays import read_npy, read_npz, store_npz
-from softlearning.storage.container import ModelFileError, blaming, description
+from softlearning.storage.container import LIMIT, ModelFileError, blaming, description, pack, unpack
 from softlearning.storage.guards import THREADS, Part, check, check_attributes, check_free, native_model
 from softlearning.storage.trial import NativeModel
 
@@ -31,6 +39,10 @@ DEEPEST = 90  # objects within objects
 NODE_BYTES = 1000  # about what a node costs beside its content, in ours and in skops's hands
 VOUCHABLE = ("ObjectNode", "FunctionNode", "TypeNode")  # what a caller may trust by name
 SCHEMA = "schema.json"
+NODE_DATA_DTYPE = np.asarray(KDTree(np.zeros((1, 1))).__getstate__()[2]).dtype
+RECORDS = (NODE_DTYPE, PREDICTOR_RECORD_DTYPE, NODE_DATA_DTYPE)  # the structured arrays that scikit-learn's trees hold
+KINDS = "biufcSUMm"
+SPARSE = {"format": "S", "shape": "i", "data": "biuf", "indices": "i", "indptr": "i", "_is_array": "b"}
 
 
 # --- writing
@@ -301,3 +313,87 @@ READERS: dict[Any, Callable[[dict, Archive], Any]] = {
     "TreeNode": read_tree,
     "ObjectNode": read_object,
 }
+
+
+# --- arrays: read only when the header and the number of bytes agree exactly
+
+
+def read_npy(data: bytes) -> np.ndarray:
+    """The array in `data`, without a copy; refused when its header promises anything else than is there."""
+    try:
+        buffer = io.BytesIO(data)
+        version = np.lib.format.read_magic(buffer)
+        header = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}[version]
+        shape, fortran, dtype = header(buffer)
+    except Exception as error:
+        raise ModelFileError(f"an array in the file has no valid header ({type(error).__name__})") from error
+    start, count = buffer.tell(), math.prod(shape)
+    if not (dtype in RECORDS if dtype.names else dtype.kind in KINDS) or not dtype.itemsize:
+        raise ModelFileError(f"an array in the file holds {str(dtype)[:50]}, which model files do not")
+    if min(shape, default=0) < 0 or len(shape) > 32 or count * dtype.itemsize != len(data) - start:
+        raise ModelFileError("an array in the file is not as long as its header says")
+    if max(shape, default=0) > max(len(data), 1):
+        raise ModelFileError("an empty array in the file claims an absurd shape")
+    return np.frombuffer(data, dtype, count, start).reshape(shape, order="F" if fortran else "C")
+
+
+def store_npz(data: bytes) -> bytes:
+    """The npz of a sparse matrix, members uncompressed, so that reading it cannot unpack to more than it is."""
+    buffer, members = io.BytesIO(), {}
+    with np.load(io.BytesIO(data), allow_pickle=False) as file:
+        for name in ("format", *sorted(set(file) - {"format"})):
+            array = io.BytesIO()
+            np.lib.format.write_array(array, file[name], allow_pickle=False)
+            members[f"{name}.npy"] = array.getvalue()
+    pack(buffer, members, compress=False)
+    return buffer.getvalue()
+
+
+def read_npz(data: bytes) -> sp.csr_matrix | sp.csc_matrix:
+    """A csr or csc matrix whose indices all lie inside its shape: scipy's loops do not look."""
+    members = unpack(data, max(len(data), 10_000), first="format.npy", stored=True)
+    parts = {name.removesuffix(".npy"): read_npy(part) for name, part in members.items()}
+    if not SPARSE.keys() - {"_is_array"} <= parts.keys() <= SPARSE.keys():
+        raise ModelFileError("a sparse matrix in the file has other parts than scipy writes")
+    if any(part.dtype.kind not in SPARSE[name] for name, part in parts.items()):
+        raise ModelFileError("a sparse matrix in the file has parts of a wrong type")
+    layout = bytes(parts["format"].item()) if parts["format"].ndim == 0 else b""
+    if layout not in (b"csr", b"csc") or parts["shape"].shape != (2,):
+        raise ModelFileError("a sparse matrix in the file is neither csr nor csc")
+    kind = sp.csr_matrix if layout == b"csr" else sp.csc_matrix
+    return checked_sparse(kind, parts["data"], parts["indices"], parts["indptr"], tuple(parts["shape"].tolist()))
+
+
+def checked_sparse(kind: Any, data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, shape: tuple) -> Any:
+    """A compressed sparse matrix after the checks that scipy makes only on request."""
+    try:
+        matrix = kind((data, indices, indptr), shape=shape)
+        matrix.check_format(full_check=True)
+        return matrix
+    except ValueError as error:
+        raise ModelFileError(f"a sparse matrix in the file is not sound ({error})") from error
+
+
+# --- fitted models alone: the form in which a checkpoint keeps them
+
+
+def dump_model(model: Any) -> bytes:
+    """A fitted estimator, without what only training needs."""
+    buffer = io.BytesIO()
+    pack(buffer, dump(model), compress=False)
+    return buffer.getvalue()
+
+
+def load_model(data: bytes, task: Any) -> Any:
+    """The estimator again. Of classes that are not on our list, only those that the task itself will fit are built."""
+    members = unpack(data, LIMIT, first=SCHEMA, stored=True)
+    return build(data, inspect(members, LIMIT, own_classes(task)).met)
+
+
+def own_classes(task: Any) -> set[str]:
+    """Full names of the user's own classes that a task fits: the user runs their code in any case."""
+    estimator = getattr(getattr(getattr(task.args[0], "specialist", None), "make", None), "estimator", None)
+    parts = [estimator, *estimator.get_params().values()] if isinstance(estimator, BaseEstimator) else []
+    kinds = {type(part) for part in parts}
+    own = {kind for kind in kinds if kind.__module__ == "__main__" or is_users(sys.modules.get(kind.__module__))}
+    return {f"{kind.__module__}.{kind.__qualname__}" for kind in own}
