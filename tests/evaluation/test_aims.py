@@ -205,7 +205,7 @@ def test_the_command_aims_and_its_page_says_so(rare, tmp_path):
     done = CliRunner().invoke(main, [str(word) for word in (*words, *aimed)])
     assert done.exit_code == 0, done.output
     assert "cv f1" in done.output
-    assert "The second class is answered from a probability of" in " ".join(done.output.split())
+    assert "“sick” is answered from a probability of" in " ".join(done.output.split())
     assert "There is no loss of its own for f1" in (tmp_path / "page.html").read_text(encoding="utf-8")
     scored = CliRunner().invoke(main, ["evaluate", str(tmp_path / "m"), str(tmp_path / "rows.csv")])
     assert f"{load(tmp_path / 'm').score(*rare):.4f}" in scored.output

@@ -98,8 +98,3 @@ def test_values_come_back_in_the_unit_of_the_loss(scale):
     for loss, degree in (("squared", 2), ("absolute", 1)):
         plain, scaled = (solve_weights(P * s, y * s, loss=loss).objective for s in (1.0, scale))
         assert_allclose(scaled, plain * scale**degree)
-
-
-def test_labels_of_the_wrong_length_are_refused(classes):
-    with pytest.raises(ValueError, match="groups must have shape"):
-        solve_weights(*classes, groups=[0, 1])

@@ -81,7 +81,7 @@ class SoftLearning(Learning):
         Weights, and the rule that decides on labels, are learnt without each row's fold.
         """
         aim = self._aim() or aim_of("accuracy" if self._task == "classification" else "r2", self._task)
-        return standing(self.record_, aim, self._threshold(), names=()).scores.iloc[0].drop("candidate")
+        return standing(self.record_, aim, self._threshold, names=()).scores.iloc[0].drop("candidate")
 
     @property
     def table_(self) -> str:
@@ -141,10 +141,7 @@ class SoftLearning(Learning):
     def _tensor(self, X) -> tuple[np.ndarray, np.ndarray]:
         """Predictions (n, K', C) of the specialists with weight, and these weights."""
         check_is_fitted(self)
-        return self._predict_named(self.record_.support(), X), self.record_.support_weights()
-
-    def _predict_named(self, names: list[str], X) -> np.ndarray:
-        return self._chunkwise(names, X, lambda P: (P,))[0]
+        return self._chunkwise(self.record_.support(), X, lambda P: (P,))[0], self.record_.support_weights()
 
     def _chunkwise(self, names: list[str], X, told) -> tuple[np.ndarray, ...]:
         """What `told` makes of predictions (rows, K', C) of the named, for all rows of X, some of them at a time."""

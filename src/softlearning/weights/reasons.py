@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from softlearning.weights import errors, gram, solve_weights
+from softlearning.weights import solve_weights
+from softlearning.weights.problems import check_rows, error_block
 
 DUPLICATE = 1e-6  # squared distance of two specialists, as a share of the better one's squared error
 
@@ -40,7 +41,9 @@ class Reason:
 
 def gram_matrix(P: np.ndarray, target: np.ndarray, row_weight: np.ndarray | None = None) -> np.ndarray:
     """G_kj = weighted mean over rows of (y - f_k).(y - f_j); (K, K)."""
-    return gram(errors(P, target, row_weight))
+    rows = check_rows(P, target, row_weight)
+    errors = error_block(rows, np.arange(len(P)), np.arange(P.shape[1]), 1.0)
+    return errors.T @ errors
 
 
 def weights_from_gram(gram: np.ndarray) -> np.ndarray:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy.linalg import qr, solve_triangular
 from scipy.linalg.lapack import dtrcon
 from scipy.optimize import linprog, nnls
@@ -44,7 +44,7 @@ def simplex_least_squares(errors: Floats) -> Floats:
 
 
 def _safe_gap(scaled: Floats, ones: Floats, alpha: Floats) -> float:
-    """`optimality_gap` plus what rounding may hide; errors are scaled / ones, the shortest of norm 1."""
+    """Gap of the squared loss, plus what rounding may hide; errors are scaled / ones, the shortest of norm 1."""
     blend = scaled @ (alpha / ones)
     rounding = 4 * np.finfo(float).eps * np.linalg.norm(blend)
     gap = blend @ blend - ((blend @ scaled - rounding) / ones).min()
@@ -194,13 +194,6 @@ def smallest_norm(matrix: Floats, alpha: Floats, active: Indices, count: Floats)
     result = np.zeros_like(alpha)
     result[active] = np.where(b * root > 1e-13 * ones, b * root, 0.0)  # no specialist lives on rounding alone
     return normalised(result)
-
-
-def optimality_gap(errors: Floats, alpha: ArrayLike) -> float:
-    """Upper bound on objective(alpha) - optimum for the squared loss; zero exactly at the optimum."""
-    alpha = np.asarray(alpha, dtype=np.float64)
-    gradient = 2 * errors.T @ (errors @ alpha)
-    return float(max(alpha @ gradient - gradient.min(), 0.0))
 
 
 def unit_columns(matrix: Floats) -> tuple[Floats, Floats]:
