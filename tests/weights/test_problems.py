@@ -52,7 +52,6 @@ def test_soft_targets_enter_the_log_loss_by_their_probability(classes):
         (good_P, good_Y, {"sample_weight": [1, 2]}, "sample_weight must have shape"),
         (good_P, good_Y, {"sample_weight": [1, 2, -1, 0]}, "non-negative"),
         (good_P, good_Y, {"sample_weight": np.zeros(4)}, "zero in every row"),
-        (good_P, good_Y, {"folds": [0, 1]}, "folds must have shape"),
     ],
 )
 def test_bad_input_is_refused_with_its_cause(P, Y, options, message):

@@ -373,7 +373,7 @@ def verdict(found: Evaluation, record: Record, aim: Aim) -> str:
     """Whether the blend is better than its best single specialist by the metric, in words."""
     single = record.crossed.library.level(1).names
     scores = found.scores.set_index("candidate")
-    rival = scores.loc[list(single), "score"].idxmax()
+    rival = scores.loc[list(single), "score"].fillna(-np.inf).idxmax()
     line = found.differences.set_index("against").loc[rival]
     relation = {"better": "better than", "worse": "worse than"}.get(line["verdict"], "level with")
     error = f"standard error of the difference {line['std_error']:.2g}"

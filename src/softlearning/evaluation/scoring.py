@@ -94,7 +94,7 @@ def scorers(metrics: Any, classifier: bool) -> dict[str, Any]:
     """
     metrics = METRICS[classifier] if metrics is None else metrics
     metrics = (metrics,) if isinstance(metrics, str) else metrics
-    named = metrics if isinstance(metrics, Mapping) else {name: name for name in metrics}
+    named = metrics if isinstance(metrics, Mapping) else {metric_name(name): name for name in metrics}
     return {name: _scorer(metric) for name, metric in named.items()}
 
 
