@@ -143,8 +143,8 @@ def score_rows(
     The first of `predictions` is compared with the others, pair by pair on the same rows. `classes` are those of the
     columns, None for numbers; `labels` what a candidate answers where that is not its most probable class.
     """
-    given = {"classes": classes, "groups": groups, "weight": sample_weight, "labels": dict(labels or {})}
-    records = make_records(y, dict(predictions), **given)
+    answers = dict(labels or {})
+    records = make_records(y, dict(predictions), classes=classes, groups=groups, weight=sample_weight, labels=answers)
     chosen = [measure(name, scorer, records) for name, scorer in scorers(metrics, classes is not None).items()]
     return summarise(chosen, records, level, None if groups is None else len(np.unique(groups)))
 
