@@ -23,6 +23,7 @@ from softlearning.execution import cores
 from softlearning.execution.threads import one_thread
 from softlearning.library import as_rows, every_row
 from softlearning.method.ensemble import needed, predict_chunks
+from softlearning.method.preparation import take
 from softlearning.method.slimming import slimming, smallest_that_fits
 from softlearning.uncertainty.disagreement import blend, disagreement
 
@@ -218,7 +219,7 @@ class SoftLearning(Learning):
         table, names, places = self._explained(X)
         known = _drawn(table if background is None else self._explained(background)[0], rows)
         parts = [
-            (index, shapley(f, _rows_of(table, index), known, columns=places, walks=walks))
+            (index, shapley(f, take(table, index), known, columns=places, walks=walks))
             for index, f in self._outputs_to_explain(table, label)
         ]
         frames = [_joined(parts, places, names, getattr(X, "index", None), field) for field in ("values", "error")]
@@ -400,11 +401,7 @@ class SoftLearning(Learning):
 
 
 def _drawn(table, most: int):
-    return _rows_of(table, np.sort(np.random.default_rng(0).permutation(table.shape[0])[:most]))
-
-
-def _rows_of(table, index):
-    return table.iloc[index] if hasattr(table, "iloc") else table[index]
+    return take(table, np.sort(np.random.default_rng(0).permutation(table.shape[0])[:most]))
 
 
 def _joined(parts, places, names, index, field) -> pd.DataFrame:

@@ -267,14 +267,14 @@ def intervals(record: Record, P: np.ndarray, draws: int, tell: Callable[..., Non
 
 def in_words(reason: Reason) -> str:
     """Why a specialist has its weight, as a sentence."""
-    if reason.word == "earns":
-        return "earns its weight" if np.isfinite(reason.worth) else "the only specialist"
     words = {
+        "only": "the only specialist",
+        "earns": "earns its weight",
         "duplicate": f"predicts the same as {reason.other}",
         "dominated": f"nothing to add to {reason.other}",
         "not needed": "the others together leave it nothing to add",
     }
-    return words.get(reason.word, reason.word)
+    return words[reason.word]
 
 
 def leaderboard_lines(model) -> list[dict[str, Any]]:

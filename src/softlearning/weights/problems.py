@@ -7,10 +7,10 @@ So permuting the specialists permutes the weights bit for bit, and duplicates sh
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from hashlib import blake2b
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -60,6 +60,10 @@ class Problem:
     group: Indices
     count: Floats
     keep: Indices
+
+    def columns(self, used: Any) -> Problem:
+        """The problem with some columns, for values and derivatives."""
+        return replace(self, matrix=self.matrix[:, used])
 
     def spread(self, alpha: Floats) -> Floats:
         """Weights of the columns (G,) as weights of the specialists (K,): duplicates share equally."""

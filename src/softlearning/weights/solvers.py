@@ -130,12 +130,8 @@ def _descent(
     def derivative(t: float) -> float:
         return float(slope(blend + t * change) @ change)
 
-    low, high = 0.0, 1.0
-    if derivative(high) > 1e-13 * abs(now) - 0.1 * derivative(low):  # neither close enough nor below rounding
-        for _ in range(40):
-            middle = (low + high) / 2
-            low, high = (middle, high) if derivative(middle) <= 0 else (low, middle)
-    return high if value(blend + high * change) <= now * (1 + 1e-9) else 0.0  # where it is not convex
+    t = _root(derivative, 1e-13 * abs(now))
+    return t if value(blend + t * change) <= now * (1 + 1e-9) else 0.0  # where it is not convex
 
 
 def pinball_programme(matrix: Floats, mass: Floats, low: float, high: float) -> tuple[Floats, Floats]:
@@ -159,8 +155,13 @@ def _line_minimum(slope: Floats, mass: Floats) -> float:
     def derivative(t: float) -> float:
         return float(-mass @ (slope / (1 + t * slope)))
 
+    return _root(derivative, 1e-14)
+
+
+def _root(derivative: Callable[[float], float], rounding: float) -> float:
+    """t in [0, 1] where a rising derivative vanishes, by bisection; 1 where it is close enough, or below rounding."""
     low, high = 0.0, 1.0
-    if derivative(high) <= 1e-14 - 0.1 * derivative(low):  # close enough, or below what rounding can tell
+    if derivative(high) <= rounding - 0.1 * derivative(low):
         return high
     for _ in range(40):
         middle = (low + high) / 2
