@@ -21,7 +21,7 @@ def table():
 def parts(model, frame, step=23):
     for start in range(0, len(frame), step):
         part = frame.iloc[start : start + step]
-        yield part, model.predict_full(part[["x", "z"]])
+        yield part, {"model": model.predict_full(part[["x", "z"]])}
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +31,7 @@ def classifier(table):
 
 def test_classes_are_scored_as_scikit_learn_does_whatever_the_parts(classifier, table):
     new = table[80:]
-    found, unknown = score_parts(classifier, parts(classifier, new))
+    found, unknown = score_parts({"model": classifier}, parts(classifier, new))
     P = classifier.predict_proba(new[["x", "z"]])
     score = found.scores.set_index("metric")["score"]
     assert unknown == 0
@@ -42,7 +42,7 @@ def test_classes_are_scored_as_scikit_learn_does_whatever_the_parts(classifier, 
 
 def test_numbers_are_scored_in_their_own_unit(table):
     model = SoftRegressor(["ridge", "knn_5"]).fit(table[["x", "z"]][:80], table["amount"][:80])
-    found, _ = score_parts(model, parts(model, table[80:]))
+    found, _ = score_parts({"model": model}, parts(model, table[80:]))
     known = root_mean_squared_error(table["amount"][80:], model.predict(table[["x", "z"]][80:]))
     assert -found.scores.set_index("metric")["score"]["neg_root_mean_squared_error"] == pytest.approx(known)
 
@@ -51,17 +51,17 @@ def test_rows_without_truth_are_counted_and_not_scored(classifier, table):
     new = table[80:].reset_index(drop=True)
     new.loc[:3, "label"] = None
     new.loc[4, "label"] = "perhaps"
-    found, unknown = score_parts(classifier, parts(classifier, new))
+    found, unknown = score_parts({"model": classifier}, parts(classifier, new))
     assert unknown == 5
     assert found.folds["rows"].sum() == 75
 
 
 def test_a_group_counts_as_one_and_weights_count(classifier, table):
     new = table[80:].assign(who=np.arange(80) // 20, w=np.where(np.arange(80) < 40, 1.0, 0.0))
-    plain, _ = score_parts(classifier, parts(classifier, new))
-    grouped, _ = score_parts(classifier, parts(classifier, new), group="who")
-    half, _ = score_parts(classifier, parts(classifier, new), weight="w")
-    first, _ = score_parts(classifier, parts(classifier, new[:40]))
+    plain, _ = score_parts({"model": classifier}, parts(classifier, new))
+    grouped, _ = score_parts({"model": classifier}, parts(classifier, new), group="who")
+    half, _ = score_parts({"model": classifier}, parts(classifier, new), weight="w")
+    first, _ = score_parts({"model": classifier}, parts(classifier, new[:40]))
     assert grouped.groups == 4
     assert plain.groups is None
     assert half.scores["score"][0] == pytest.approx(first.scores["score"][0])
@@ -69,11 +69,11 @@ def test_a_group_counts_as_one_and_weights_count(classifier, table):
 
 def test_the_target_is_needed_by_name(classifier, table):
     with pytest.raises(ValueError, match="did you mean 'labels'"):
-        score_parts(classifier, parts(classifier, table.rename(columns={"label": "labels"})))
+        score_parts({"model": classifier}, parts(classifier, table.rename(columns={"label": "labels"})))
     nameless = SoftClassifier(["logistic"]).fit(table[["x", "z"]], table["label"].to_numpy())
     with pytest.raises(ValueError, match="name the column"):
-        score_parts(nameless, parts(nameless, table))
-    assert score_parts(nameless, parts(nameless, table), target="label")[1] == 0
+        score_parts({"model": nameless}, parts(nameless, table))
+    assert score_parts({"model": nameless}, parts(nameless, table), target="label")[1] == 0
 
 
 def test_whole_numbers_that_became_floats_are_classes_again(table):

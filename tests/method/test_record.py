@@ -1,5 +1,6 @@
 """What a model says of itself: numbers that agree with each other, and errors that count groups."""
 
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -69,6 +70,13 @@ def test_better_and_worse_mean_more_than_two_standard_errors():
     assert not Comparison("a", 1.0, 1.3, 0.3, 0.2).better
     assert Comparison("a", 1.5, 1.0, -0.5, 0.2).worse
     assert "level with its best single specialist, a" in str(Comparison("a", 1.0, 1.0, 0.0, 0.2))
+
+
+def test_a_difference_that_only_one_group_shows_is_undecided(model):
+    training = replace(model.record_.training, groups=np.zeros(150))
+    found = replace(model.record_, training=training).compared(np.full((150, 1), 100.0))
+    assert (found.better, found.worse, found.word) == (False, False, "undecided")
+    assert "a single group of rows cannot tell them apart" in str(found)
 
 
 def test_groups_count_as_one_in_the_standard_error(rng):

@@ -1,5 +1,8 @@
 """The learning curve: nested sizes on the same held-out rows, and words that claim no more than the curve shows."""
 
+from copy import copy
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -77,6 +80,22 @@ def test_what_would_take_too_long_is_not_fitted_again(curved, monkeypatch):
     assert quick(model.record_)[0].name == model.record_.comparison.rival
     monkeypatch.setattr("softlearning.report.learning.PATIENCE", 0.0)
     assert "within 0 s" in learning_curve(model, X, y)["why"]
+
+
+def test_a_learning_curve_is_asked_for_by_a_pair(curved):
+    model, X, _, _ = curved
+    for wrong in (True, X):
+        with pytest.raises(ValueError, match="learning_curve is a pair"):
+            summarise_model(model, learning_curve=wrong)
+
+
+def test_rows_of_a_single_group_have_no_curve(curved):
+    model, X, y, _ = curved
+    one = copy(model)
+    one.record_ = replace(model.record_, training=replace(model.record_.training, groups=np.zeros(len(y))))
+    summary = summarise_model(one, learning_curve=(X, y), draws=0)
+    assert "rows of a single group show no error" in to_html(summary)
+    assert words.verdict(summary["comparisons"]["trivial"]) == "undecided (a single group)"
 
 
 def test_few_rows_and_other_rows_have_no_curve(curved, rng):

@@ -34,7 +34,7 @@ def test_the_guard_says_how_far_it_went_and_why():
     (False, False, "within chance"),
 ])  # fmt: skip
 def test_the_verdict_names_the_rival_of_the_comparison(better, worse, said):
-    line = {"rival": "ridge", "gain": -0.1 if worse else 0.1, "share": -0.1 if worse else 0.1}
+    line = {"rival": "ridge", "error": 0.1, "gain": -0.1 if worse else 0.1, "share": -0.1 if worse else 0.1}
     sentence = words.against_best({"comparisons": {"oracle": {**line, "better": better, "worse": worse}}})
     assert said in sentence
     assert "ridge" in sentence

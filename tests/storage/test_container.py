@@ -29,6 +29,12 @@ def test_members_come_back_with_the_manifest(tmp_path):
     assert zipfile.ZipFile(io.BytesIO(data)).namelist()[0] == MAGIC
 
 
+def test_another_file_is_refused_by_its_name(tmp_path):
+    (tmp_path / "other.zip").write_bytes(b"PK but not ours")
+    with pytest.raises(ModelFileError, match=r"other\.zip is not a softlearning model file"):
+        read_file(tmp_path / "other.zip", 1 << 20, None)
+
+
 def test_equal_members_give_equal_bytes(tmp_path):
     for name in "ab":
         write_file(tmp_path / name, {"model": "x"}, MEMBERS, b"key")

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from softlearning.execution.tasks import Event
 from softlearning.studio.session import Session
 
 
@@ -78,6 +79,12 @@ def test_a_file_that_is_no_table_leaves_the_old_one(session):
     with pytest.raises(ValueError, match="parquet"):
         session.take_table(session.folder / "table.parquet", "x.parquet")
     assert session.state()["name"] == "houses.csv"
+
+
+def test_folds_are_counted_from_one(session):
+    for fold in (0, 1, "refit"):
+        session.board.take(Event("waiting", "ridge", fold, 0.0, 0, 3), 0.0)
+    assert session._grid()["folds"] == ["1", "2", "refit"]
 
 
 def test_a_fit_is_watched_read_and_scored_and_failures_are_told(session, table, monkeypatch):

@@ -5,8 +5,8 @@ import pytest
 from sklearn.datasets import make_classification
 
 from softlearning import SoftClassifier, load
+from softlearning.uncertainty.calibration import apply_temperature
 from softlearning.uncertainty.sharpening import MOST, fit_sharpness, sharpened
-from softlearning.uncertainty.temperature import apply_temperature
 
 
 def two_witnesses(rng, rows):

@@ -206,3 +206,9 @@ def tweedie_problem(seed, spread):
     mean = np.exp(1 + 0.7 * rng.normal(size=n))
     P = mean[:, None] * np.exp(spread * rng.normal(size=(n, K)))
     return P[:, :, None], compound_poisson(rng, mean, 1.5)[:, None]
+
+
+def optimality_gap(errors, alpha):
+    """Upper bound on |errors alpha|^2 minus its minimum; zero exactly at the optimum."""
+    gradient = 2 * errors.T @ (errors @ alpha)
+    return max(alpha @ gradient - gradient.min(), 0.0)

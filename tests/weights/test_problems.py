@@ -52,7 +52,6 @@ def test_soft_targets_enter_the_log_loss_by_their_probability(classes):
         (good_P, good_Y, {"sample_weight": [1, 2]}, "sample_weight must have shape"),
         (good_P, good_Y, {"sample_weight": [1, 2, -1, 0]}, "non-negative"),
         (good_P, good_Y, {"sample_weight": np.zeros(4)}, "zero in every row"),
-        (good_P, good_Y, {"folds": [0, 1]}, "folds must have shape"),
     ],
 )
 def test_bad_input_is_refused_with_its_cause(P, Y, options, message):
@@ -98,8 +97,3 @@ def test_values_come_back_in_the_unit_of_the_loss(scale):
     for loss, degree in (("squared", 2), ("absolute", 1)):
         plain, scaled = (solve_weights(P * s, y * s, loss=loss).objective for s in (1.0, scale))
         assert_allclose(scaled, plain * scale**degree)
-
-
-def test_labels_of_the_wrong_length_are_refused(classes):
-    with pytest.raises(ValueError, match="groups must have shape"):
-        solve_weights(*classes, groups=[0, 1])

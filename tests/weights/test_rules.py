@@ -36,10 +36,10 @@ def test_every_rule_returns_a_point_of_the_simplex_and_a_true_bound(rule, loss, 
 @pytest.mark.parametrize("rule", sorted(set(RULES) - {"guarded"}))
 def test_a_weight_counts_rows(rule, loss, classes):
     P, Y = classes
-    times, folds = np.random.default_rng(1).integers(0, 3, len(Y)), np.arange(len(Y)) % 4
-    weighted = solve_weights(P, Y, rule=rule, loss=loss, sample_weight=times, folds=folds, groups=np.arange(len(Y)))
+    times = np.random.default_rng(1).integers(0, 3, len(Y))
+    weighted = solve_weights(P, Y, rule=rule, loss=loss, sample_weight=times)
     again = np.arange(len(Y)).repeat(times)
-    repeated = solve_weights(P[again], Y[again], rule=rule, loss=loss, folds=folds[again], groups=again)
+    repeated = solve_weights(P[again], Y[again], rule=rule, loss=loss)
     assert_allclose(weighted.weights, repeated.weights, atol=1e-5)
     assert_allclose(weighted.objective, repeated.objective)
 
@@ -129,10 +129,3 @@ def test_the_guard_keeps_the_exact_weights_where_they_generalise():
     P = y[:, None] + rng.normal(size=(3000, 4, 1)) * np.array([0.5, 0.7, 2, 9])[None, :, None]
     guarded, exact = solve_weights(P, y, rule="guarded"), solve_weights(P, y)
     assert_allclose(guarded.weights, exact.weights, atol=0.01)
-
-
-def test_the_guard_needs_no_folds(classes):
-    P, Y = classes
-    own = solve_weights(P, Y, rule="guarded").weights
-    assert_array_equal(own, solve_weights(P, Y, rule="guarded", folds=np.arange(90) % 2).weights)
-    assert_array_equal(own, solve_weights(P, Y, rule="guarded", folds=np.zeros(90)).weights)

@@ -6,14 +6,13 @@ from softlearning.weights import solve_weights
 from softlearning.weights.solvers import (
     column_norms,
     null_space,
-    optimality_gap,
     pinball_programme,
     simplex_least_squares,
     simplex_log_loss,
     simplex_newton,
     smallest_norm,
 )
-from tests.weights.solver_problems import LOG_KINDS, infeasibility, log_problem, squared_problem
+from tests.weights.solver_problems import LOG_KINDS, infeasibility, log_problem, optimality_gap, squared_problem
 
 
 def column(*values):

@@ -17,7 +17,7 @@ import pandas as pd
 
 from softlearning.method.ensemble import Ensemble, Member, predict_members
 from softlearning.method.fitting import LOG_FLOOR, coded, own_labels, stacker_features
-from softlearning.uncertainty.temperature import FLOOR
+from softlearning.uncertainty.calibration import FLOOR
 from softlearning_bench.audit.cells import specialist_radius
 from softlearning_bench.audit.gradients import by_differences, pull_back
 from softlearning_bench.audit.robustness import Gradient, certified_radius, fgsm, pgd, theorem_condition

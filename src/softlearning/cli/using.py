@@ -59,7 +59,7 @@ def evaluate(context, model, table, target, group, weight):
 @click.pass_context
 def compare(context, first, second, table, target, group, weight):
     """Score the models A and B on the rows of TEST, which neither has seen, and whether they differ beyond noise."""
-    from softlearning.evaluation.rows import compare_parts
+    from softlearning.evaluation.rows import score_parts
     from softlearning.report import console
 
     with plain_errors(context):
@@ -67,7 +67,7 @@ def compare(context, first, second, table, target, group, weight):
         if models["A"].record_.task != models["B"].record_.task:
             raise ValueError(f"{first} is a {models['A'].record_.task}, {second} a {models['B'].record_.task}")
         parts = _read_and_answer_all(models, table)
-        found, unknown = compare_parts(models, parts, target=target, group=group, weight=weight)
+        found, unknown = score_parts(models, parts, target=target, group=group, weight=weight)
         _tell_unknown(unknown)
         click.echo("\n".join(console.differences(found, {"A": first.name, "B": second.name})))
 
@@ -179,7 +179,8 @@ def print_scores(model, met, *, err: bool = False, **columns: str | None) -> Non
     from softlearning.evaluation.rows import score_parts
     from softlearning.report import console
 
-    found, unknown = score_parts(model, met, **columns)
+    parts = ((frame, {"model": said}) for frame, said in met)
+    found, unknown = score_parts({"model": model}, parts, **columns)
     _tell_unknown(unknown)
     click.echo("\n".join(console.scores(found)) + "\n", err=err)
 

@@ -22,6 +22,7 @@ from softlearning.evaluation.explanation import error_slices, interactions, shap
 from softlearning.execution import cores, one_thread
 from softlearning.library import as_rows, every_row
 from softlearning.method.ensemble import needed, predict_chunks
+from softlearning.method.preparation import take
 from softlearning.method.slimming import slimming, smallest_that_fits
 from softlearning.uncertainty.disagreement import blend, disagreement
 
@@ -80,7 +81,7 @@ class SoftLearning(Learning):
         Weights, and the rule that decides on labels, are learnt without each row's fold.
         """
         aim = self._aim() or aim_of("accuracy" if self._task == "classification" else "r2", self._task)
-        return standing(self.record_, aim, self._threshold(), names=()).scores.iloc[0].drop("candidate")
+        return standing(self.record_, aim, self._threshold, names=()).scores.iloc[0].drop("candidate")
 
     @property
     def table_(self) -> str:
@@ -140,10 +141,7 @@ class SoftLearning(Learning):
     def _tensor(self, X) -> tuple[np.ndarray, np.ndarray]:
         """Predictions (n, K', C) of the specialists with weight, and these weights."""
         check_is_fitted(self)
-        return self._predict_named(self.record_.support(), X), self.record_.support_weights()
-
-    def _predict_named(self, names: list[str], X) -> np.ndarray:
-        return self._chunkwise(names, X, lambda P: (P,))[0]
+        return self._chunkwise(self.record_.support(), X, lambda P: (P,))[0], self.record_.support_weights()
 
     def _chunkwise(self, names: list[str], X, told) -> tuple[np.ndarray, ...]:
         """What `told` makes of predictions (rows, K', C) of the named, for all rows of X, some of them at a time."""
@@ -220,7 +218,7 @@ class SoftLearning(Learning):
         table, names, places = self._explained(X)
         known = _drawn(table if background is None else self._explained(background)[0], rows)
         parts = [
-            (index, shapley(f, _rows_of(table, index), known, columns=places, walks=walks))
+            (index, shapley(f, take(table, index), known, columns=places, walks=walks))
             for index, f in self._outputs_to_explain(table, label)
         ]
         frames = [_joined(parts, places, names, getattr(X, "index", None), field) for field in ("values", "error")]
@@ -402,11 +400,7 @@ class SoftLearning(Learning):
 
 
 def _drawn(table, most: int):
-    return _rows_of(table, np.sort(np.random.default_rng(0).permutation(table.shape[0])[:most]))
-
-
-def _rows_of(table, index):
-    return table.iloc[index] if hasattr(table, "iloc") else table[index]
+    return take(table, np.sort(np.random.default_rng(0).permutation(table.shape[0])[:most]))
 
 
 def _joined(parts, places, names, index, field) -> pd.DataFrame:

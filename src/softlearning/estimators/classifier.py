@@ -7,10 +7,7 @@ import pandas as pd
 from sklearn.base import ClassifierMixin
 from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import (
-    assert_all_finite,
-    column_or_1d,
-)
+from sklearn.utils.validation import assert_all_finite, column_or_1d
 
 from softlearning.data.schema import ENOUGH_ROWS
 from softlearning.estimators.base import SoftLearning
@@ -182,12 +179,6 @@ class SoftClassifier(ClassifierMixin, SoftLearning):
         aim = self._aim()
         return super().score(X, y, sample_weight) if aim is None else score_model(self, aim, X, y, sample_weight)
 
-    @property
-    def metric_(self):
-        """The metric that is aimed at, if any: "ordinal" where y was an ordered categorical, unless another is told."""
-        ordered = self.metric is None and getattr(self, "class_order_", None) is not None
-        return "ordinal" if ordered and len(getattr(self, "classes_", ())) > 2 else self.metric
-
     def _validate_training(self, X, y, sample_weight, groups):
         dtype = getattr(y, "dtype", None)
         self.class_order_ = None
@@ -210,9 +201,6 @@ class SoftClassifier(ClassifierMixin, SoftLearning):
         rule = getattr(self, "decision_", None)
         return None if rule is None else rule.threshold
 
-    def _threshold(self):
-        return self.threshold
-
     def _keep_aim(self, record: Record) -> None:
         super()._keep_aim(record)
         held = record.held_out
@@ -221,7 +209,7 @@ class SoftClassifier(ClassifierMixin, SoftLearning):
     def predict_full(self, X, coverage=0.9) -> Prediction:
         """All that is said of each row: label, probabilities, disagreement, and the set of the nominal coverage."""
         f, V = self._with_disagreement(X)
-        inside = None if self.record_.crossed.oof is None else conformal_set(self.record_, f, coverage, per_class=False)
+        inside = None if self.record_.crossed.oof is None else conformal_set(self.record_.held_out, f, coverage)
         return Prediction(self._decide(f), V, self.classes_, probability=f, inside=inside)
 
     def predict_selective(self, X, coverage=0.9, *, risk=None, confidence=0.9, measure="auto"):
@@ -246,7 +234,7 @@ class SoftClassifier(ClassifierMixin, SoftLearning):
 
         With `per_class` the coverage holds within each class, at the price of larger sets.
         """
-        return conformal_set(self.record_, self.predict_proba(X), coverage, per_class=per_class)
+        return conformal_set(self.record_.held_out, self.predict_proba(X), coverage, per_class=per_class)
 
     def _weight_of_rows(self, y, sample_weight):
         if self.class_weight is None:

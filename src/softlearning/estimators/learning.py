@@ -25,7 +25,7 @@ from softlearning.execution.checkpoint import Store
 from softlearning.execution.progress import CallbackSupportMixin, telling, watching, with_callbacks
 from softlearning.library import Library, resolve
 from softlearning.library.quantiles import aimed_rows
-from softlearning.method.crossfit import CrossFit, cross_fit, sharpen, weigh, workplace
+from softlearning.method.crossfit import CrossFit, cross_fit, sharpen, workplace
 from softlearning.method.ensemble import ENOUGH_ROWS, assemble, average_folds, refit, with_fold_models
 from softlearning.method.folds import make_folds
 from softlearning.method.record import Record, failure_table, leaderboard
@@ -113,7 +113,7 @@ class Learning(CallbackSupportMixin, BaseEstimator):
         """Phases 1 to 3 of Algorithm S8; `known` and `ensemble` are what an earlier fit on the same rows has."""
         if (aim := self._aim()) is not None:
             check_aim(aim, training, splits)
-        calibrate, keep = self._calibrates(), self.refit is not True or self.time_limit is not None
+        calibrate, keep = getattr(self, "calibrate", False), self.refit is not True or self.time_limit is not None
         resources = replace(resources, refits=0 if self._averages(training.rows) else 1)
         with workplace(training, library, resources) as table:
             crossed = cross_fit(library, table, splits, resources, calibrate=calibrate, keep=keep, known=known)
@@ -139,13 +139,10 @@ class Learning(CallbackSupportMixin, BaseEstimator):
             told = Choice(rule, loss, ())
             unsolved = Solution(np.empty(0), np.nan, np.nan, False, "", loss)
             draft = Record(crossed.library, crossed, unsolved, None, training, rule)  # type: ignore[arg-type]
-            choice = serve(aim, draft, rule, self._threshold()) if self.loss == "auto" else told
+            choice = serve(aim, draft, rule, self._threshold) if self.loss == "auto" else told
             rule, loss, self.aim_ = choice.rule, choice.loss, choice.words(aim, self.loss != "auto", training.labels)
         crossed = sharpen(crossed, training, rule, loss)
-        rows = crossed.predicted
-        weight = None if training.weight is None else training.weight[rows]
-        P, Y, fold = crossed.pooled[rows], training.target[rows], crossed.fold_of_row[rows]
-        return crossed, weigh(P, Y, crossed.library, rule, loss, weight, fold), rule
+        return crossed, crossed.solve(crossed.pooled, training, rule, loss), rule
 
     def _complete(self, solution, crossed: CrossFit, table, resources, known):
         """The specialists with weight, as they were in the folds or fitted on all rows; and what failed."""
@@ -179,7 +176,7 @@ class Learning(CallbackSupportMixin, BaseEstimator):
         aim = self._aim()
         if aim is None:
             return
-        found = standing(record, aim, self._threshold())
+        found = standing(record, aim, self._threshold)
         self.verdict_ = verdict(found, record, aim)
         scores = found.scores.set_index("candidate").reindex(self.leaderboard_["specialist"])
         self.leaderboard_["cv_score"] = scores["score"].to_numpy()
@@ -236,11 +233,13 @@ class Learning(CallbackSupportMixin, BaseEstimator):
 
     @property
     def metric_(self):
-        """The metric that is aimed at, if any."""
-        return self.metric
+        """The metric that is aimed at, if any: "ordinal" where y was an ordered categorical, unless another is told."""
+        ordered = self.metric is None and getattr(self, "class_order_", None) is not None
+        return "ordinal" if ordered and len(getattr(self, "classes_", ())) > 2 else self.metric
 
+    @property
     def _threshold(self):
-        return None
+        return getattr(self, "threshold", None)
 
     def _library(self, aim: Aim | None) -> Library:
         """The library asked for; a named one is joined by specialists of the quantile that is aimed at."""
@@ -270,9 +269,6 @@ class Learning(CallbackSupportMixin, BaseEstimator):
     def _loss(self) -> str:
         """What the weights minimise: the likelihood of classes, the squared error of numbers."""
         return self.loss if self.loss != "auto" else "log" if self._task == "classification" else "squared"
-
-    def _calibrates(self) -> bool:
-        return self._task == "classification" and self.calibrate
 
     def _validate_training(self, X, y, sample_weight, groups) -> Training:
         """Check the input, learn its schema, encode the target."""

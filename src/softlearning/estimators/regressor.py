@@ -6,15 +6,13 @@ from dataclasses import replace
 
 import numpy as np
 from sklearn.base import RegressorMixin
-from sklearn.utils.validation import (
-    column_or_1d,
-)
+from sklearn.utils.validation import column_or_1d
 
 from softlearning.estimators.base import SoftLearning
 from softlearning.evaluation.aims import score_model
 from softlearning.execution import cores, one_thread
 from softlearning.library.quantiles import quantile_rows
-from softlearning.method.crossfit import cross_fit, weigh
+from softlearning.method.crossfit import cross_fit
 from softlearning.method.ensemble import predict_members
 from softlearning.method.prediction import Prediction, conformal_interval
 from softlearning.method.quantiles import checked_levels, fit_level, predict_levels, widening
@@ -102,7 +100,7 @@ class SoftRegressor(RegressorMixin, SoftLearning):
         f, V = self._with_disagreement(X)
         if self.record_.crossed.oof is None:
             return Prediction(f[:, 0], V)
-        low, high = conformal_interval(self.record_, f[:, 0], V, coverage)
+        low, high = conformal_interval(self.record_.held_out, f[:, 0], V, coverage)
         return Prediction(f[:, 0], V, low=low, high=high)
 
     def predict_selective(self, X, coverage=0.9):
@@ -124,7 +122,7 @@ class SoftRegressor(RegressorMixin, SoftLearning):
         if method == "auto":
             method = "quantile" if fits and self._narrower_by_quantiles(coverage) else "conformal"
         if method == "conformal":
-            return conformal_interval(self.record_, f[:, 0], V, coverage)
+            return conformal_interval(self.record_.held_out, f[:, 0], V, coverage)
         more = widening(self.record_, fits, coverage)[0]
         low, high = self.predict_quantile(X, [(1 - coverage) / 2, (1 + coverage) / 2]).T
         return np.minimum(low - more, (low + high) / 2), np.maximum(high + more, (low + high) / 2)
@@ -144,7 +142,7 @@ class SoftRegressor(RegressorMixin, SoftLearning):
 
     def _narrower_by_quantiles(self, coverage: float) -> bool:
         held = self.record_.held_out
-        low, high = conformal_interval(self.record_, held.blend[:, 0], held.disagreement, coverage)
+        low, high = conformal_interval(held, held.blend[:, 0], held.disagreement, coverage)
         return widening(self.record_, self.quantile_fits_, coverage)[1] < np.average(high - low, weights=held.weight)
 
     def _blend_of(self, record: Record, table) -> np.ndarray:
@@ -169,10 +167,7 @@ class SoftRegressor(RegressorMixin, SoftLearning):
         crossed = cross_fit(
             library, table, record.crossed.splits, resources, calibrate=False, keep=self.refit is not True
         )
-        rows, weight = crossed.predicted, table.training.weight
-        P, Y, fold = crossed.oof[rows], table.training.target[rows], crossed.fold_of_row[rows]
-        given = None if weight is None else weight[rows]
-        solution = weigh(P, Y, crossed.library, "simplex", f"pinball:{level!r}", given, fold)
+        solution = crossed.solve(crossed.oof, table.training, "simplex", f"pinball:{level!r}")
         ensemble, failures = self._complete(solution, crossed, table, resources, None)
         if failures:
             raise RuntimeError(f"the specialists of the quantile {level:g} could not be fitted: {failures[0].error}")

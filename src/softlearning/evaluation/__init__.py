@@ -28,6 +28,7 @@ from softlearning.evaluation.scoring import (
     Measured,
     Records,
     jackknife_error,
+    make_records,
     measure,
     metric_name,
     score_interval,
@@ -142,8 +143,8 @@ def score_rows(
     The first of `predictions` is compared with the others, pair by pair on the same rows. `classes` are those of the
     columns, None for numbers; `labels` what a candidate answers where that is not its most probable class.
     """
-    outer = [OuterFold(np.arange(len(y)), dict(predictions), 0.0, dict(labels or {}))]
-    records = gather(outer, y, classes, groups, sample_weight)
+    answers = dict(labels or {})
+    records = make_records(y, dict(predictions), classes=classes, groups=groups, weight=sample_weight, labels=answers)
     chosen = [measure(name, scorer, records) for name, scorer in scorers(metrics, classes is not None).items()]
     return summarise(chosen, records, level, None if groups is None else len(np.unique(groups)))
 
@@ -223,15 +224,13 @@ def gather(
 ) -> Records:
     rows = np.concatenate([o.test for o in outer])
     common = [name for name in outer[0].predictions if all(name in o.predictions for o in outer)]
-    block = np.unique(rows if groups is None else np.asarray(groups)[rows], return_inverse=True)[1]
-    return Records(
-        y=y[rows],
-        fold=np.repeat(np.arange(len(outer)), [len(o.test) for o in outer]),
-        block=block,
-        weight=np.ones(len(rows)) if weight is None else weight[rows],
-        weighted=weight is not None,
+    return make_records(
+        y[rows],
+        {name: np.concatenate([o.predictions[name] for o in outer]) for name in common},
         classes=classes,
-        predictions={name: np.concatenate([o.predictions[name] for o in outer]) for name in common},
+        weight=None if weight is None else weight[rows],
+        fold=np.repeat(np.arange(len(outer)), [len(o.test) for o in outer]),
+        groups=rows if groups is None else np.asarray(groups)[rows],
         labels={name: np.concatenate([o.labels[name] for o in outer]) for name in common if name in outer[0].labels},
     )
 

@@ -21,6 +21,7 @@ from softlearning.evaluation.scoring import (
     RankedScorer,
     Records,
     jackknife_error,
+    make_records,
     measure,
     metric_name,
     ordered_places,
@@ -28,7 +29,7 @@ from softlearning.evaluation.scoring import (
     scorers,
 )
 from softlearning.method.decisions import Decision, Optimum, best_of_counts, best_threshold, decision_rule, ranking
-from softlearning.method.record import Record
+from softlearning.method.record import HeldOut, Record
 from softlearning.method.training import Training
 from softlearning.weights import solve_weights
 
@@ -114,8 +115,9 @@ def _check_classes(aim: Aim, true: np.ndarray, labels: np.ndarray, splits: Itera
     if aim.name.startswith(OF_NUMBERS):
         raise ValueError(f"the metric {aim.name!r} is of numbers, and the target has classes")
     if aim.name in (*OF_ONE_CLASS, "roc_auc") and len(labels) > 2:
-        several = "roc_auc_ovr" if aim.name == "roc_auc" else f"{aim.name}_macro"
-        raise ValueError(f"the metric {aim.name!r} is of two classes, not {len(labels)}; give {several!r}")
+        ways = ("ovr", "ovo") if aim.name == "roc_auc" else ("macro", "weighted")
+        several = " or ".join(f"'{aim.name}_{way}'" for way in ways)
+        raise ValueError(f"the metric {aim.name!r} is of two classes, not {len(labels)}; give {several}")
     ranked = (all(true[part].any(axis=0).all() for part in split) for split in splits)
     if aim.name.startswith(RANKS) and not any(ranked):
         counts = true.sum(axis=0)
@@ -128,17 +130,9 @@ def records_of(
     *, fold: np.ndarray | None = None, groups: np.ndarray | None = None, chosen: dict[str, np.ndarray] | None = None,
 ) -> Records:  # fmt: skip
     """Predictions (n, C) of rows as the scorers read them; `chosen` are the labels decided on, as places."""
-    n = len(target)
-    return Records(
-        y=target[:, 0] if labels is None else labels[target.argmax(axis=1)],
-        fold=np.zeros(n, dtype=int) if fold is None else np.unique(fold, return_inverse=True)[1],
-        block=np.arange(n) if groups is None else np.unique(groups, return_inverse=True)[1],
-        weight=np.ones(n) if weight is None else weight,
-        weighted=weight is not None,
-        classes=labels,
-        predictions=predictions,
-        labels=None if labels is None or chosen is None else {name: labels[c] for name, c in chosen.items()},
-    )
+    y = target[:, 0] if labels is None else labels[target.argmax(axis=1)]
+    answers = None if labels is None or chosen is None else {name: labels[c] for name, c in chosen.items()}
+    return make_records(y, predictions, classes=labels, weight=weight, fold=fold, groups=groups, labels=answers)
 
 
 def score(aim: Aim, records: Records, candidate: str) -> float:
@@ -157,11 +151,7 @@ def score_model(model: Any, aim: Aim, X: Any, y: Any, sample_weight: Any = None)
     else:
         P, classes, labels = model.predict(X)[:, None], None, None
     weight = None if sample_weight is None else np.asarray(sample_weight, dtype=float)
-    n = len(y)
-    zeros, ones = np.zeros(n, dtype=int), np.ones(n)
-    records = Records(y, zeros, np.arange(n), ones if weight is None else weight, weight is not None, classes,
-                      {"model": P}, labels)  # fmt: skip
-    return score(aim, records, "model")
+    return score(aim, make_records(y, {"model": P}, classes=classes, weight=weight, labels=labels), "model")
 
 
 # -- weights for a metric ---------------------------------------------------------------------------------------------
@@ -294,11 +284,18 @@ def _held_out(aim: Aim, record: Record, tried: dict[str, tuple[Any, str]], thres
     """The held-out rows as each rule and loss would blend and label them."""
     solved = {loss: replace(record.solution, loss=loss) for _, loss in tried.values()}
     helds = {name: replace(record, solution=solved[loss], rule=rule).held_out for name, (rule, loss) in tried.items()}
-    chosen = {name: decide_held_out(record, held.blend, held, threshold, aim) for name, held in helds.items()}
-    held = next(iter(helds.values()))
+    blends = {name: held.blend for name, held in helds.items()}
+    return held_out_records(record, blends, next(iter(helds.values())), threshold, aim)
+
+
+def held_out_records(
+    record: Record, predictions: dict[str, np.ndarray], held: HeldOut, threshold: Any, aim: Aim
+) -> Records:
+    """Predictions of the held-out rows; each of them decides on labels by a rule learnt without the row's fold."""
+    decided = {name: decide_held_out(record, P, held, threshold, aim) for name, P in predictions.items()}
     return records_of(
-        {name: h.blend for name, h in helds.items()}, held.target, record.training.labels, held.weight, fold=held.fold,
-        groups=held.groups, chosen={name: c for name, c in chosen.items() if c is not None} or None,
+        predictions, held.target, record.training.labels, held.weight, fold=held.fold, groups=held.groups,
+        chosen={name: places for name, places in decided.items() if places is not None},
     )  # fmt: skip
 
 
@@ -341,7 +338,7 @@ def decision_for(P: np.ndarray, target: np.ndarray, labels: np.ndarray, weight: 
     return decision_rule(wanted, P, target.argmax(axis=1), len(labels), best)
 
 
-def decide_held_out(record: Record, P: np.ndarray, held: Any, threshold: Any, aim: Aim | None) -> np.ndarray | None:
+def decide_held_out(record: Record, P: np.ndarray, held: HeldOut, threshold: Any, aim: Aim | None) -> np.ndarray | None:
     """(n,) places of the labels, each decided by a rule learnt without the row's fold; None for the most probable."""
     labels = record.training.labels
     if labels is None or threshold_for(threshold, aim, labels) is None:
@@ -350,8 +347,8 @@ def decide_held_out(record: Record, P: np.ndarray, held: Any, threshold: Any, ai
     for v in np.unique(held.fold):
         rows = held.fold == v
         rest = ~rows if (~rows).any() else rows
-        weight = None if held.weight is None else held.weight[rest]
-        rule = decision_for(P[rest], held.target[rest], labels, weight, threshold, aim)
+        known = held.part(rest)
+        rule = decision_for(P[rest], known.target, labels, known.weight, threshold, aim)
         if rule is not None:
             chosen[rows] = rule.places(P[rows])
     return chosen
@@ -363,28 +360,20 @@ def decide_held_out(record: Record, P: np.ndarray, held: Any, threshold: Any, ai
 def standing(
     record: Record, aim: Aim, threshold: Any = None, names: Iterable[str] | None = None, level: float = 0.95
 ) -> Evaluation:
-    """The metric of the blend and of specialists, all unless named, on held-out rows: intervals, paired differences.
-
-    Labels are decided, for each of them, by a rule learnt without the row's fold.
-    """
+    """The metric of the blend and of specialists, all unless named, on held-out rows: intervals, paired differences."""
     held = record.held_out
     others = record.crossed.library.names if names is None else names
     predictions = {BLEND: held.blend} | {name: record.column(name) for name in others}
-    chosen = {name: decide_held_out(record, P, held, threshold, aim) for name, P in predictions.items()}
-    made = records_of(
-        predictions, held.target, record.training.labels, held.weight, fold=held.fold, groups=held.groups,
-        chosen=None if chosen[BLEND] is None else {name: c for name, c in chosen.items() if c is not None},
-    )  # fmt: skip
-    return summarise(
-        [measure(aim.name, aim.scorer, made)], made, level, None if held.groups is None else made.block.max() + 1
-    )
+    made = held_out_records(record, predictions, held, threshold, aim)
+    groups = None if held.groups is None else made.block.max() + 1
+    return summarise([measure(aim.name, aim.scorer, made)], made, level, groups)
 
 
 def verdict(found: Evaluation, record: Record, aim: Aim) -> str:
     """Whether the blend is better than its best single specialist by the metric, in words."""
     single = record.crossed.library.level(1).names
     scores = found.scores.set_index("candidate")
-    rival = scores.loc[list(single), "score"].idxmax()
+    rival = scores.loc[list(single), "score"].fillna(-np.inf).idxmax()
     line = found.differences.set_index("against").loc[rival]
     relation = {"better": "better than", "worse": "worse than"}.get(line["verdict"], "level with")
     error = f"standard error of the difference {line['std_error']:.2g}"

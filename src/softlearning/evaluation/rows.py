@@ -18,23 +18,6 @@ RARE = 10  # rows of a class from which its ranking is measured
 
 
 def score_parts(
-    model: Any,
-    parts: Iterable[tuple[pd.DataFrame, Prediction]],
-    *,
-    target: str | None = None,
-    group: str | None = None,
-    weight: str | None = None,
-) -> tuple[Evaluation, int]:
-    """Scores with intervals, and how many rows have no target or a class that the model never saw.
-
-    parts : rows, and what the model says of them. target, group, weight : columns; the target is the one that the model
-    was fitted on unless another is named.
-    """
-    named_parts = ((frame, {"model": said}) for frame, said in parts)
-    return compare_parts({"model": model}, named_parts, target=target, group=group, weight=weight)
-
-
-def compare_parts(
     models: dict[str, Any],
     parts: Iterable[tuple[pd.DataFrame, dict[str, Prediction]]],
     *,
@@ -42,7 +25,12 @@ def compare_parts(
     group: str | None = None,
     weight: str | None = None,
 ) -> tuple[Evaluation, int]:
-    """The same for several models of one target, by name; the first is compared with the others, row by row."""
+    """Scores with intervals, and how many rows have no target or a class that the model never saw.
+
+    models : one or several of one target, by name; the first is compared with the others, row by row. parts : rows, and
+    what each model says of them. target, group, weight : columns; the target is the one that the model was fitted on
+    unless another is named.
+    """
     model = next(iter(models.values()))
     if len({tuple(map(str, getattr(m, "classes_", ()))) for m in models.values()}) > 1:
         raise ValueError("the models know different classes: they cannot be compared on the same rows")

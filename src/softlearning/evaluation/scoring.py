@@ -52,6 +52,30 @@ class Records:
         return self.classes[self.predictions[candidate].argmax(axis=1)] if given is None else given
 
 
+def make_records(
+    y: np.ndarray,
+    predictions: dict[str, np.ndarray],
+    *,
+    classes: np.ndarray | None = None,
+    weight: np.ndarray | None = None,
+    fold: np.ndarray | None = None,
+    groups: np.ndarray | None = None,
+    labels: dict[str, np.ndarray] | None = None,
+) -> Records:
+    """Rows as the scorers read them: of one fold, and each row a block, unless folds or groups are given."""
+    n = len(y)
+    return Records(
+        y=y,
+        fold=np.zeros(n, dtype=int) if fold is None else np.unique(fold, return_inverse=True)[1],
+        block=np.arange(n) if groups is None else np.unique(groups, return_inverse=True)[1],
+        weight=np.ones(n) if weight is None else weight,
+        weighted=weight is not None,
+        classes=classes,
+        predictions=predictions,
+        labels=labels,
+    )
+
+
 @dataclass(frozen=True)
 class Measured:
     """A metric of every candidate: the score, the scores with each block left out, and each fold's score."""
@@ -70,7 +94,7 @@ def scorers(metrics: Any, classifier: bool) -> dict[str, Any]:
     """
     metrics = METRICS[classifier] if metrics is None else metrics
     metrics = (metrics,) if isinstance(metrics, str) else metrics
-    named = metrics if isinstance(metrics, Mapping) else {name: name for name in metrics}
+    named = metrics if isinstance(metrics, Mapping) else {metric_name(name): name for name in metrics}
     return {name: _scorer(metric) for name, metric in named.items()}
 
 

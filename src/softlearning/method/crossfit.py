@@ -26,7 +26,7 @@ from softlearning.library import Library, Shape, Specialist, dummy_row
 from softlearning.method.fitting import SMALLEST, Work, fewer_rows, fit_and_predict, sampled, seed_for, stacker_features
 from softlearning.method.folds import Split, fold_of_row, second_splits
 from softlearning.method.preparation import REFIT, Preparation, ViewKey
-from softlearning.method.training import Resources, Training
+from softlearning.method.training import Resources, Training, entries
 from softlearning.uncertainty.calibration import Calibration, apply_calibration, fit_calibration
 from softlearning.uncertainty.sharpening import fit_sharpness, sharpened
 from softlearning.weights import Solution, solve_weights
@@ -91,6 +91,11 @@ class CrossFit:
     def predicted(self) -> np.ndarray:
         """Rows that some fold held out."""
         return self.fold_of_row >= 0
+
+    def solve(self, P: np.ndarray, training: Training, rule, loss: str) -> Solution:
+        """The weights of the specialists by a rule, for predictions P (n, K, C) of the rows that some fold held out."""
+        rows = self.predicted
+        return weigh(P[rows], training.target[rows], self.library, rule, loss, entries(training.weight, rows))
 
     def splits_of(self, level: int) -> list[Split]:
         return self.splits if level == 1 else second_splits(self.splits)
@@ -169,17 +174,15 @@ def second_level(stackers: Library, table: Preparation, done: CrossFit, resource
 
 def weights_alone(done: CrossFit, training: Training) -> dict[str, float]:
     """What each specialist of level 1 weighs when level 1 is solved by itself."""
-    rows, library = done.predicted, done.library.level(1)
-    weight = None if training.weight is None else training.weight[rows]
-    P, loss = done.oof[rows][:, done.columns(library.names)], "squared" if training.classes == 1 else "log"
-    solution = weigh(P, training.target[rows], library, "guarded", loss, weight, done.fold_of_row[rows])
-    return dict(zip(library.names, solution.weights.tolist()))
+    level_1 = done.only(done.library.level(1).names)
+    solution = level_1.solve(level_1.oof, training, "guarded", "squared" if training.classes == 1 else "log")
+    return dict(zip(level_1.library.names, solution.weights.tolist()))
 
 
-def weigh(P, Y, library: Library, rule, loss: str, sample_weight, folds) -> Solution:
+def weigh(P, Y, library: Library, rule, loss: str, sample_weight) -> Solution:
     """The weights of a library's predictions by a rule."""
     prior = np.array([s.prior for s in library])
-    return solve_weights(P, Y, rule=rule, loss=loss, sample_weight=sample_weight, folds=folds, prior=prior)
+    return solve_weights(P, Y, rule=rule, loss=loss, sample_weight=sample_weight, prior=prior)
 
 
 def sharpen(crossed: CrossFit, training: Training, rule, loss: str) -> CrossFit:
@@ -188,12 +191,12 @@ def sharpen(crossed: CrossFit, training: Training, rule, loss: str) -> CrossFit:
         return replace(crossed, sharpness=1.0, sharpness_of_fold=())
     rows = crossed.predicted
     P, Y, fold = crossed.oof[rows], training.target[rows], crossed.fold_of_row[rows]
-    weight, beta = None if training.weight is None else training.weight[rows], 1.0
+    weight, beta = entries(training.weight, rows), 1.0
     for _ in range(2):  # weights and sharpness by turns
-        alpha = weigh(sharpened(P, beta), Y, crossed.library, rule, loss, weight, fold).weights
+        alpha = weigh(sharpened(P, beta), Y, crossed.library, rule, loss, weight).weights
         beta = fit_sharpness(P, Y, alpha, weight)
     others = [fold != f for f in range(fold.max() + 1)] if len(P) <= FEW and fold.max() > 0 else []
-    parts = [fit_sharpness(P[o], Y[o], alpha, None if weight is None else weight[o]) for o in others]
+    parts = [fit_sharpness(P[o], Y[o], alpha, entries(weight, o)) for o in others]
     return replace(crossed, sharpness=beta, sharpness_of_fold=tuple(parts))
 
 
@@ -398,7 +401,6 @@ def calibrated(oof: np.ndarray, fold: np.ndarray, training: Training) -> tuple[n
 
 
 def learn_calibration(P: np.ndarray, rows: np.ndarray, training: Training) -> Calibration:
-    weight = None if training.weight is None else training.weight[rows]
     step = max(1, len(rows) // ENOUGH)  # two numbers need no more rows
-    target, weight = training.target[rows][::step], None if weight is None else weight[::step]
-    return fit_calibration(P[::step], target, weight, shrink=SHRINK)
+    rows = rows[::step]
+    return fit_calibration(P[::step], training.target[rows], entries(training.weight, rows), shrink=SHRINK)

@@ -101,30 +101,30 @@ def best_of_counts(p: np.ndarray, true: np.ndarray, weight: np.ndarray | None, v
 
     The threshold lies midway between the last probability that is answered yes and the next below it.
     """
-    order, counts = sweep(p, true, weight)
-    last = np.flatnonzero(np.append(np.diff(p[order]) != 0, True))  # of equal probabilities all or none
-    scores = value(counts[last] / counts[0].sum())
+    cuts, counts, total = sweep(p, true, weight)
+    scores = value(counts / total)
     best = int(np.argmax(scores))
-    cut = p[order[last[best]]]
-    below = p[order[last[best] + 1]] if last[best] + 1 < len(p) else 0.0
-    return float((cut + below) / 2), float(scores[best])
+    below = cuts[best + 1] if best + 1 < len(cuts) else 0.0
+    return float((cuts[best] + below) / 2), float(scores[best])
 
 
-def sweep(p: np.ndarray, true: np.ndarray, weight: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
-    """The rows from the largest probability on, and the weighted counts (tp, fp, fn, tn), (n, 4), with yes so far."""
+def sweep(p: np.ndarray, true: np.ndarray, weight: np.ndarray | None) -> tuple[np.ndarray, np.ndarray, float]:
+    """The different probabilities (m,), largest first; the weighted counts (tp, fp, fn, tn) (m, 4) when yes is answered
+    from each on; and the weight of all rows.
+    """
     order = np.argsort(-p, kind="stable")
     w = np.ones(len(p)) if weight is None else weight
     tp, fp = np.cumsum((w * (true == 1))[order]), np.cumsum((w * (true != 1))[order])
-    return order, np.column_stack([tp, fp, tp[-1] - tp, fp[-1] - fp])
+    counts = np.column_stack([tp, fp, tp[-1] - tp, fp[-1] - fp])
+    last = np.append(np.diff(p[order]) != 0, True)  # of equal probabilities all or none
+    return p[order][last], counts[last], counts[0].sum()
 
 
 def ranking(p: np.ndarray, true: np.ndarray, weight: np.ndarray | None) -> tuple[float, float]:
     """Area under the ROC curve, and average precision; NaN where one class has no rows."""
-    order, counts = sweep(p, true, weight)
-    if not counts[-1, :2].all():
+    tp, fp = sweep(p, true, weight)[1][:, :2].T
+    if not (tp[-1] and fp[-1]):
         return float("nan"), float("nan")
-    last = np.append(np.diff(p[order]) != 0, True)
-    tp, fp = counts[last, 0], counts[last, 1]
     area = np.trapezoid(np.append(0, tp), np.append(0, fp)) / (tp[-1] * fp[-1])
     return float(area), float(np.sum(np.diff(np.append(0, tp)) / tp[-1] * tp / (tp + fp)))
 

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from softlearning.data.messages import nearest
-from softlearning.method.record import HeldOut, Record
+from softlearning.method.record import HeldOut
 from softlearning.uncertainty.conformal import calibrate_interval, calibrate_set, fit_scale, interval, predict_set
 from softlearning.uncertainty.disagreement import entropy, max_probability_uncertainty
 from softlearning.uncertainty.selective import risk_coverage_curve, threshold_for_coverage, threshold_for_risk
@@ -53,9 +53,8 @@ class Prediction:
         return pd.DataFrame(columns)
 
 
-def conformal_interval(record: Record, f: np.ndarray, V: np.ndarray, coverage: float) -> tuple[np.ndarray, np.ndarray]:
+def conformal_interval(held: HeldOut, f: np.ndarray, V: np.ndarray, coverage: float) -> tuple[np.ndarray, np.ndarray]:
     """Low and high around f (n,): wider where the specialists disagree, as far as that told errors on held-out rows."""
-    held = record.held_out
     mean, y = held.blend[:, 0], held.target[:, 0]
     scale = fit_scale(y - mean, held.disagreement)
     quantile = calibrate_interval(
@@ -64,9 +63,8 @@ def conformal_interval(record: Record, f: np.ndarray, V: np.ndarray, coverage: f
     return interval(f, scale(V), quantile)
 
 
-def conformal_set(record: Record, probability: np.ndarray, coverage: float, *, per_class: bool) -> np.ndarray:
+def conformal_set(held: HeldOut, probability: np.ndarray, coverage: float, *, per_class: bool = False) -> np.ndarray:
     """Boolean (n, C): the classes that hold the true one with the nominal coverage; no set is empty."""
-    held = record.held_out
     label = held.target.argmax(axis=1)
     quantile = calibrate_set(
         held.blend, label, coverage, per_class=per_class, sample_weight=held.weight, groups=held.groups

@@ -15,9 +15,10 @@ from softlearning.library import Library, Shape, Specialist
 from softlearning.method.crossfit import CrossFit, read_by, weigh
 from softlearning.method.ensemble import Ensemble
 from softlearning.method.fitting import takes_weight
-from softlearning.method.training import Training
+from softlearning.method.training import Training, entries
 from softlearning.uncertainty.conformal import leave_fold_out_blend
-from softlearning.weights import Solution, mean_and_error, row_losses
+from softlearning.uncertainty.errors import mean_and_error
+from softlearning.weights import Solution, row_losses
 
 COLUMNS = ["specialist", "family", "weight", "cv_risk", "cv_score", "fit_seconds", "predict_seconds", "status", "note"]
 
@@ -36,6 +37,10 @@ class HeldOut:
     groups: np.ndarray | None
     fold: np.ndarray
 
+    def part(self, rows: np.ndarray) -> HeldOut:
+        """The same of some rows."""
+        return HeldOut(*(entries(values, rows) for values in vars(self).values()))
+
 
 @dataclass(frozen=True)
 class Comparison:
@@ -44,7 +49,7 @@ class Comparison:
     rival : the specialist of level 1 of least cross-validated risk (a stacker reads several, so it is none).
     risk, rival_risk : mean loss of the blend, with weights learnt without each row's fold, and of the rival; to both
         is added what evenly shared folds hide of it (`Record.hidden`).
-    gain, error : their difference and its standard error, over groups where there are groups.
+    gain, error : their difference and its standard error, over groups where there are groups; NaN for a single group.
     """
 
     rival: str
@@ -62,10 +67,20 @@ class Comparison:
     def worse(self) -> bool:
         return self.gain < -2 * self.error
 
+    @property
+    def word(self) -> str:
+        """better, worse, level; or undecided, where a single row or group shows no standard error."""
+        if np.isnan(self.error):
+            return "undecided"
+        return "better" if self.better else "worse" if self.worse else "level"
+
     def __str__(self) -> str:
-        figures = f"risk {self.risk:.4g} against {self.rival_risk:.4g}, standard error of the difference"
-        relation = "better than" if self.better else "worse than" if self.worse else "level with"
-        return f"the blend is {relation} its best single specialist, {self.rival}: {figures} {self.error:.2g}"
+        relation = {"better": "better than", "worse": "worse than", "level": "level with"}.get(self.word, "beside")
+        error = f"standard error of the difference {self.error:.2g}"
+        if self.word == "undecided":
+            error = "a single group of rows cannot tell them apart"
+        figures = f"risk {self.risk:.4g} against {self.rival_risk:.4g}, {error}"
+        return f"the blend is {relation} its best single specialist, {self.rival}: {figures}"
 
 
 @dataclass(frozen=True)
@@ -103,9 +118,7 @@ class Record:
     @cached_property
     def exact(self) -> Solution:
         """The exact optimum of the same predictions."""
-        t, fold = self.training, self.of_rows(self.crossed.fold_of_row)
-        P, Y, weight = self.of_rows(self.crossed.pooled), self.of_rows(t.target), self.of_rows(t.weight)
-        return weigh(P, Y, self.crossed.library, "simplex", self.loss, weight, fold)
+        return self.crossed.solve(self.crossed.pooled, self.training, "simplex", self.loss)
 
     def support(self) -> list[str]:
         """The specialists with weight, in the order in which all sums are taken."""
@@ -133,21 +146,23 @@ class Record:
 
     def of_rows(self, values) -> Any:
         """The entries of the rows that some fold held out; None of None."""
-        return None if values is None else values[self.crossed.predicted]
+        return entries(values, self.crossed.predicted)
+
+    @property
+    def pooled(self) -> np.ndarray:
+        """(n, K, C) held-out predictions, as they enter the blend."""
+        return self.of_rows(self.crossed.pooled)
 
     @cached_property
     def held_out(self) -> HeldOut:
         """Blend and disagreement of the held-out rows; solved once."""
-        return self.held_out_under(self.rule)
-
-    def held_out_under(self, rule) -> HeldOut:
-        t, P = self.training, self.of_rows(self.crossed.pooled)
+        t, P = self.training, self.pooled
         Y, weight, groups = self.of_rows(t.target), self.of_rows(t.weight), self.of_rows(t.groups)
         fold = self.of_rows(self.crossed.fold_of_row)
 
         def weights_from(rows: np.ndarray) -> np.ndarray:
-            part = None if weight is None else weight[rows]
-            return weigh(P[rows], Y[rows], self.crossed.library, rule, self.loss, part, fold[rows]).weights
+            part = entries(weight, rows)
+            return weigh(P[rows], Y[rows], self.crossed.library, self.rule, self.loss, part).weights
 
         blend, V = leave_fold_out_blend(P, fold, weights_from, self.handed_down)
         return HeldOut(blend, V, Y, weight, groups, fold)
@@ -185,12 +200,15 @@ class Record:
     @cached_property
     def comparison(self) -> Comparison:
         """The blend against its best single specialist."""
-        held = self.held_out
-        single = self.crossed.library.level(1).names
-        risks = {name: self.risk(self.column(name)) for name in single}
+        risks = {name: self.risk(self.column(name)) for name in self.crossed.library.level(1).names}
         rival = min(risks, key=lambda name: risks[name])
-        lead = self.losses(self.column(rival)) - self.losses(held.blend)
-        return Comparison(rival, self.risk(held.blend), risks[rival], *mean_and_error(lead, held.weight, held.groups))
+        return self.compared(self.column(rival), rival)
+
+    def compared(self, rival: np.ndarray, name: str = "") -> Comparison:
+        """The blend against predictions (n, C), paired by held-out rows."""
+        held, losses = self.held_out, self.losses(rival)
+        gain, error = mean_and_error(losses - self.losses(held.blend), held.weight, held.groups)
+        return Comparison(name, self.risk(held.blend), self.risk(rival), gain, error)
 
 
 def unevenness(target: np.ndarray, fold: np.ndarray, share: np.ndarray) -> float:
@@ -251,16 +269,12 @@ def leaderboard(record: Record) -> pd.DataFrame:
             line["status"] = f"skipped: {crossed.skipped[s.name]}"
         else:
             line["status"] = f"failed: {failed.get(s.name, 'for an unknown reason')}"
-        notes = [f"best alone; {comparison_words(comparison)}"] if s.name == comparison.rival else []
+        notes = [f"best alone; the blend is {comparison.word}"] if s.name == comparison.rival else []
         notes += [f"learnt from {crossed.samples[s.name]:,} rows of a fold"] if s.name in crossed.samples else []
         notes += ["takes no sample weights"] if fitted_without_weights(s, record.training) else []
         lines.append(line | {"note": "; ".join(notes)})
     board = pd.DataFrame(lines, columns=COLUMNS)
     return Leaderboard(board.sort_values(["weight", "cv_risk"], ascending=[False, True], ignore_index=True))
-
-
-def comparison_words(c: Comparison) -> str:
-    return f"the blend is {'better' if c.better else 'worse' if c.worse else 'level'}"
 
 
 def fitted_without_weights(s: Specialist, training: Training) -> bool:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 import cloudpickle
@@ -16,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from softlearning.execution import one_thread
-from softlearning.method.crossfit import CrossFit, sharpen, weigh
+from softlearning.method.crossfit import CrossFit, sharpen
 from softlearning.method.ensemble import Ensemble, needed, predict_members
 from softlearning.method.record import Record
 from softlearning.weights import Solution
@@ -49,7 +48,8 @@ def steps(record: Record, table: Any, sizes: dict[str, float]) -> Iterator[tuple
         name: times[name] / max(sum(times.values()), 1e-9) + sizes[name] / max(sum(sizes.values()), 1e-9)
         for name in times
     }
-    crossed = fitted_alone(record)
+    fitted = [name for name in record.crossed.library.names if name in record.ensemble.members]
+    crossed = record.crossed.only(fitted)
     solution = solved(record, crossed)
     yield "", crossed, solution
     while len(crossed.library.level(1)) > 1:
@@ -65,17 +65,9 @@ def steps(record: Record, table: Any, sizes: dict[str, float]) -> Iterator[tuple
         yield name, crossed, solution
 
 
-def fitted_alone(record: Record) -> CrossFit:
-    """Of the held-out predictions those of specialists that have a model."""
-    return record.crossed.only([name for name in record.crossed.library.names if name in record.ensemble.members])
-
-
 def solved(record: Record, crossed: CrossFit) -> Solution:
     """The weights of those that stay, by the model's own rule."""
-    mine = replace(record, crossed=crossed)
-    t, rows = record.training, mine.of_rows
-    arguments = rows(crossed.pooled), rows(t.target), crossed.library, record.rule, record.loss
-    return weigh(*arguments, rows(t.weight), rows(crossed.fold_of_row))
+    return crossed.solve(crossed.pooled, record.training, record.rule, record.loss)
 
 
 def milliseconds(ensemble: Ensemble, names: list[str], table: Any) -> float:

@@ -65,3 +65,8 @@ class Resources:
 def with_mean_one(weight: np.ndarray) -> np.ndarray:
     """Sample weights divided by their mean over the rows that count."""
     return weight / weight[weight > 0].mean()
+
+
+def entries(values: np.ndarray | None, rows: np.ndarray) -> Any:
+    """The values of some rows; None of None."""
+    return None if values is None else values[rows]

@@ -8,7 +8,6 @@ import numpy as np
 
 from softlearning.library import dummy_row
 from softlearning.method.record import Record, score_of
-from softlearning.weights import mean_and_error
 
 
 class UselessModelWarning(UserWarning):
@@ -25,9 +24,9 @@ def useless(record: Record) -> str:
         return "only the baseline finished: the model gives every row the same answer"
     held = record.held_out
     constant = np.broadcast_to(np.average(held.target, axis=0, weights=held.weight), held.target.shape)
+    found = record.compared(constant)
     score, least = (score_of(p, held.target, held.weight) for p in (held.blend, constant))
-    gain, error = mean_and_error(record.losses(constant) - record.losses(held.blend), held.weight, held.groups)
-    if not score <= least or gain > 2 * error:
+    if not score <= least or found.gain > 2 * np.nan_to_num(found.error):
         return ""
     same = "always naming the commonest class" if record.task == "classification" else "always predicting the mean"
     return f"the model is no better than {same}: the columns tell nothing of the target"

@@ -10,9 +10,11 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy import sparse
+from sklearn.inspection import permutation_importance
 
 from softlearning.data.inputs import frame_or_array, is_frame
-from softlearning.evaluation.importance import permutation_importance
+from softlearning.method.preparation import take
 from softlearning.method.record import Record
 from softlearning.uncertainty.errors import mean_and_error
 from softlearning.weights import row_losses
@@ -45,20 +47,22 @@ def importance(model, X, y) -> dict[str, Any]:
     if seen(model, target):
         return {"columns": [], "rows": len(target), "why": SEEN}
     rows = np.sort(np.random.default_rng(0).permutation(len(target))[:SAMPLE])
-    X, target = X.iloc[rows] if hasattr(X, "iloc") else X[rows], target[rows]
+    X, target = take(X, rows), target[rows]
     predict = getattr(model, "predict_proba", model.predict)
     repeats = int(min(5, PATIENCE / (seconds_of(predict, X) * X.shape[1])))
     if repeats < 1:
         return {"columns": [], "rows": len(rows), "why": f"{X.shape[1]} columns would take too long"}
 
-    def loss(target: np.ndarray, prediction: np.ndarray) -> float:
-        P = prediction.reshape(len(target), 1, -1)
-        return float(row_losses(P, target, np.ones(1), loss=record.loss).mean())
+    def minus_loss(model: Any, X: Any, target: np.ndarray) -> float:
+        P = predict(X).reshape(len(target), 1, -1)
+        return -float(row_losses(P, target, np.ones(1), loss=record.loss).mean())
 
-    found = permutation_importance(predict, X, target, loss=loss, repeats=repeats)
+    dense = X.toarray() if sparse.issparse(X) else X
+    found = permutation_importance(model, dense, target, scoring=minus_loss, n_repeats=repeats, random_state=0)
     names = list(getattr(X, "columns", [f"x{j}" for j in range(X.shape[1])]))
-    order = np.argsort(-found.mean, kind="stable")
-    lines = [{"column": str(names[j]), "mean": float(found.mean[j]), "std": float(found.std[j])} for j in order]
+    mean, std = found["importances_mean"], found["importances_std"]
+    order = np.argsort(-mean, kind="stable")
+    lines = [{"column": str(names[j]), "mean": float(mean[j]), "std": float(std[j])} for j in order]
     return {"columns": lines, "rows": len(rows), "why": ""}
 
 
@@ -81,7 +85,8 @@ def along(model, X, y, strongest: list[str]) -> list[dict[str, Any]]:
     predict = getattr(model, "predict_proba", model.predict)
     sample = X.iloc[np.sort(np.random.default_rng(1).permutation(len(X))[:FEWER])]
     affordable = int(PATIENCE / (seconds_of(predict, sample) * PLACES))
-    error = errors_of(model, X, target)
+    said = model.predict(X)  # true minus predicted for numbers; 1 where the class is wrong, else 0
+    error = target[:, 0] - said if target.shape[1] == 1 else said != model.classes_[target.argmax(axis=1)]
     lines = []
     for name in [n for n in strongest if n in X.columns][: min(STRONGEST, affordable)]:
         parts = parts_of(X[name])
@@ -120,14 +125,6 @@ def _line(model, name: str, parts: list[dict[str, Any]], means: np.ndarray, show
             for p, mean, (e, s) in zip(parts, means, errors)
         ],
     }
-
-
-def errors_of(model, X, target: np.ndarray) -> np.ndarray:
-    """(n,) true minus predicted for numbers; 1 where the class is wrong, else 0."""
-    said = model.predict(X)
-    if target.shape[1] == 1:
-        return target[:, 0] - said
-    return (said != model.classes_[target.argmax(axis=1)]).astype(float)
 
 
 def parts_of(column: pd.Series) -> list[dict[str, Any]]:

@@ -5,14 +5,14 @@ Intervals are of 95 %; rows of a group count as one in all of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from softlearning.method.decisions import sweep
+from softlearning.method.prediction import conformal_interval, conformal_set
 from softlearning.method.record import HeldOut
-from softlearning.uncertainty.conformal import calibrate_interval, calibrate_set, fit_scale, interval, predict_set
+from softlearning.method.training import entries
 from softlearning.uncertainty.disagreement import detector_auc
 from softlearning.uncertainty.errors import mean_and_error, wilson_interval
 from softlearning.uncertainty.selective import risk_coverage_curve
@@ -24,10 +24,6 @@ MOST_POINTS = 600  # dots in a scatter plot
 COVERAGES = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
 GRID = np.linspace(0.05, 1, 96)  # shares of the rows answered
 REACH = 1.959964  # standard errors to either side
-
-
-def _of(values: np.ndarray | None, rows: np.ndarray) -> Any:
-    return None if values is None else values[rows]
 
 
 def share(hits: np.ndarray, weight: np.ndarray | None, groups: np.ndarray | None) -> dict[str, float]:
@@ -46,16 +42,20 @@ def r2(held: HeldOut) -> dict[str, float]:
     if not B > 0:
         return dict.fromkeys(("value", "low", "high"), float("nan"))
     influence = 1 - A / B - (residual**2 - A) / B + A * (spread - B) / B**2
-    value, error = mean_and_error(influence, held.weight, held.groups)
-    return {"value": value, "low": value - REACH * error, "high": value + REACH * error}
+    return with_interval(influence, held.weight, held.groups)
+
+
+def with_interval(values: np.ndarray, weight: np.ndarray | None, groups: np.ndarray | None) -> dict[str, float]:
+    """Weighted mean of values (n,), with its interval."""
+    mean, error = mean_and_error(values, weight, groups)
+    return {"value": mean, "low": mean - REACH * error, "high": mean + REACH * error}
 
 
 def rmse(held: HeldOut) -> dict[str, float]:
     """Root mean squared error, in the target's unit, with its interval."""
     squared = (held.target[:, 0] - held.blend[:, 0]) ** 2
-    mean, error = mean_and_error(squared, held.weight, held.groups)
-    ends = (mean, max(mean - REACH * error, 0.0), mean + REACH * error)
-    return dict(zip(("value", "low", "high"), np.sqrt(ends).tolist()))
+    found = with_interval(squared, held.weight, held.groups)
+    return {name: float(np.sqrt(np.maximum(value, 0.0))) for name, value in found.items()}
 
 
 def calibration(held: HeldOut) -> dict[str, Any]:
@@ -69,7 +69,7 @@ def calibration(held: HeldOut) -> dict[str, Any]:
     place = np.clip((stated * BINS).astype(int), 0, BINS - 1)
     members = [place == b for b in range(BINS) if w[place == b].sum() > 0]
     bins = [
-        share(happened[rows], w[rows], _of(held.groups, rows))
+        share(happened[rows], w[rows], entries(held.groups, rows))
         | {"stated": float(np.average(stated[rows], weights=w[rows])), "rows": int(rows.sum())}
         | {"share": float(w[rows].sum() / w.sum())}
         for rows in members
@@ -123,14 +123,13 @@ def ranking(held: HeldOut, threshold: float | None) -> dict[str, Any]:
     """ROC and precision-recall of the second of two classes, thinned, and where the threshold of the answers lies."""
     w = np.ones(len(held.target)) if held.weight is None else held.weight
     p, true = held.blend[:, 1], held.target[:, 1] > 0.5
-    order, counts = sweep(p, true, w)
-    last = np.append(np.diff(p[order]) != 0, True)  # rows of equal probability are taken together
-    hits, false = counts[last, 0], counts[last, 1]
+    cuts, counts, _ = sweep(p, true, w)
+    hits, false = counts[:, 0], counts[:, 1]
     recall, fall_out = np.append(0.0, hits / hits[-1]), np.append(0.0, false / false[-1])
     precision = hits / (hits + false)
     thin = np.unique(np.linspace(0, len(precision) - 1, MOST_STEPS).astype(int))
     cut = 0.5 if threshold is None else threshold
-    at = int(np.clip(np.searchsorted(-p[order][last], -cut, side="right") - 1, 0, len(precision) - 1))
+    at = int(np.clip(np.searchsorted(-cuts, -cut, side="right") - 1, 0, len(precision) - 1))
     return {
         "roc": {"x": fall_out[np.append(0, thin + 1)].tolist(), "y": recall[np.append(0, thin + 1)].tolist()},
         "precision_recall": {"x": recall[1:][thin].tolist(), "y": precision[thin].tolist()},
@@ -210,30 +209,25 @@ def _tenths(values: np.ndarray, error: np.ndarray) -> list[dict[str, Any]]:
 
 def coverage(held: HeldOut) -> list[dict[str, Any]]:
     """Nominal against empirical: each fold is judged with intervals or sets calibrated on the other folds."""
-    judge: Callable = _interval_hits if held.target.shape[1] == 1 else _set_hits
+    judge = _interval_hits if held.target.shape[1] == 1 else _set_hits
     lines = []
     for nominal in COVERAGES:
         hit, size = np.zeros(len(held.fold)), np.zeros(len(held.fold))
         for v in np.unique(held.fold):
             rows = held.fold == v
-            hit[rows], size[rows] = judge(held, rows, nominal)
+            hit[rows], size[rows] = judge(held.part(~rows), held.part(rows), nominal)
         mean_size = float(np.average(size, weights=held.weight))
         found = share(hit, held.weight, held.groups)
         lines.append({"nominal": nominal, **found, "size": mean_size if np.isfinite(mean_size) else None})
     return lines
 
 
-def _interval_hits(held: HeldOut, rows: np.ndarray, nominal: float):
-    f, y, V, rest = held.blend[:, 0], held.target[:, 0], held.disagreement, ~rows
-    scale = fit_scale(y[rest] - f[rest], V[rest])
-    known = {"sample_weight": _of(held.weight, rest), "groups": _of(held.groups, rest)}
-    quantile = calibrate_interval(f[rest], y[rest], scale(V[rest]), nominal, **known)
-    low, high = interval(f[rows], scale(V[rows]), quantile)
-    return (low <= y[rows]) & (y[rows] <= high), high - low
+def _interval_hits(others: HeldOut, mine: HeldOut, nominal: float) -> tuple[np.ndarray, np.ndarray]:
+    low, high = conformal_interval(others, mine.blend[:, 0], mine.disagreement, nominal)
+    y = mine.target[:, 0]
+    return (low <= y) & (y <= high), high - low
 
 
-def _set_hits(held: HeldOut, rows: np.ndarray, nominal: float):
-    label, rest = held.target.argmax(axis=1), ~rows
-    known = {"sample_weight": _of(held.weight, rest), "groups": _of(held.groups, rest)}
-    inside = predict_set(held.blend[rows], calibrate_set(held.blend[rest], label[rest], nominal, **known))
-    return inside[np.arange(rows.sum()), label[rows]], inside.sum(axis=1)
+def _set_hits(others: HeldOut, mine: HeldOut, nominal: float) -> tuple[np.ndarray, np.ndarray]:
+    inside = conformal_set(others, mine.blend, nominal)
+    return inside[np.arange(len(inside)), mine.target.argmax(axis=1)], inside.sum(axis=1)

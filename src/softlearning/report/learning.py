@@ -16,8 +16,7 @@ from sklearn.base import clone
 
 from softlearning.library import Specialist
 from softlearning.method.record import Record
-from softlearning.report.curves import REACH
-from softlearning.uncertainty.errors import mean_and_error
+from softlearning.report.curves import with_interval
 
 SHARES = (0.125, 0.25, 0.5, 1.0)  # of the training rows
 PATIENCE = 20.0  # seconds for all of it, on one core
@@ -35,6 +34,8 @@ def learning_curve(model, X, y) -> dict[str, Any]:
     chosen, training = quick(record), record.training
     splits = [[np.asarray(part) for part in split] for split in record.crossed.splits]
     shares = [s for s in SHARES if s * min(len(train) for train, _ in splits) >= LEAST_ROWS]
+    if training.groups is not None and len(np.unique(training.groups)) < 2:
+        return _none("rows of a single group show no error")
     if len(y) != training.rows:
         return _none(f"the model was fitted on {training.rows} rows, not on these {len(y)}")
     if not chosen or len(shares) < 3:
@@ -97,16 +98,11 @@ def curve(record: Record, losses: np.ndarray, rows: list[int]) -> dict[str, Any]
     """From losses (n, sizes), smallest size first: points, the last fall, and the forecast for twice the rows."""
     held = record.held_out
     known = held.weight, held.groups
-    points = [_with_interval(losses[:, j], known) | {"rows": m} for j, m in enumerate(rows)]
-    before, last = (_with_interval(losses[:, j] - losses[:, j + 1], known) for j in (-3, -2))
+    points = [with_interval(losses[:, j], *known) | {"rows": m} for j, m in enumerate(rows)]
+    before, last = (with_interval(losses[:, j] - losses[:, j + 1], *known) for j in (-3, -2))
     slowing = before["low"] > 0 and last["low"] > 0 and last["value"] < before["value"]
     forecast = _forecast(losses, known) if slowing else None
     return {"points": points, "fall": _share(last, points[-2]["value"]), "forecast": forecast}
-
-
-def _with_interval(values: np.ndarray, known: tuple) -> dict[str, float]:
-    mean, error = mean_and_error(values, *known)
-    return {"value": mean, "low": mean - REACH * error, "high": mean + REACH * error}
 
 
 def _share(line: dict[str, float], whole: float) -> dict[str, float]:

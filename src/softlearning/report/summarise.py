@@ -19,11 +19,10 @@ from softlearning.data.versions import versions
 from softlearning.evaluation.aims import aim_of, decide_held_out
 from softlearning.execution import one_thread
 from softlearning.library import dummy_row
-from softlearning.method.crossfit import read_by
-from softlearning.method.record import Comparison, Record, score_of, weigh
+from softlearning.method.crossfit import read_by, weigh
+from softlearning.method.record import Record, score_of
 from softlearning.report import columns, curves, learning
 from softlearning.uncertainty.diversity import effective_opinions, effective_specialists, error_correlation
-from softlearning.uncertainty.errors import mean_and_error
 from softlearning.weights.reasons import Reason, why_these_weights
 
 SCORE_NAMES = {"classification": "accuracy", "regression": "R²"}
@@ -71,6 +70,8 @@ def summarise_model(
         summary |= of_columns(model, X, y, tell)
         summary["learning"] = None
         if learning_curve is not None:
+            if not isinstance(learning_curve, tuple | list) or len(learning_curve) != 2:
+                raise ValueError("learning_curve is a pair, the X and y that the model was fitted on")
             tell("Is more data worth it", learning.PATIENCE)
             summary["learning"] = learning.learning_curve(model, *learning_curve)
         summary["provenance"] = provenance(model, command)
@@ -96,7 +97,7 @@ def of_held_out_rows(model, record: Record) -> dict[str, Any]:
         "calibration": curves.calibration(held) if classes else None,
         "confusion": curves.confusion(held, said, classes) if classes else None,
         "per_class": curves.per_class(held, said, classes) if classes else [],
-        "ranking": curves.ranking(held, threshold(model)) if len(classes) == 2 else None,
+        "ranking": curves.ranking(held, model.threshold_) if len(classes) == 2 else None,
         "residuals": None if classes else curves.residuals(held),
         "uncertainty": curves.uncertainty(held, said),
         "coverage": curves.coverage(held) if len(np.unique(held.fold)) > 1 else [],
@@ -131,12 +132,6 @@ def answered(model, record: Record) -> np.ndarray:
     return held.blend.argmax(axis=1)
 
 
-def threshold(model) -> float | None:
-    """From which probability on the second of two classes is the answer, where it is not a half."""
-    decision = getattr(model, "decision_", None)
-    return getattr(decision, "threshold", None)
-
-
 def finite(value: Any) -> Any:
     """The same plain data with None for what is no number: the R² of a constant target."""
     if isinstance(value, dict):
@@ -144,11 +139,6 @@ def finite(value: Any) -> Any:
     if isinstance(value, list):
         return [finite(item) for item in value]
     return None if isinstance(value, float) and not np.isfinite(value) else value
-
-
-def tensor(record: Record) -> np.ndarray:
-    """(n, K, C) out-of-fold predictions of the held-out rows."""
-    return record.crossed.pooled[record.crossed.predicted]
 
 
 # -- the answer -------------------------------------------------------------------------------------------------------
@@ -206,13 +196,13 @@ def comparisons(record: Record) -> dict[str, dict[str, Any]]:
     Oracle and pick are single specialists of level 1. The oracle knows which is best on these very rows; the pick is
     made, like the weights, without the fold it is scored on, and so never has less loss.
     """
-    held, oracle = record.held_out, record.comparison
+    held, oracle = record.held_out, record.comparison.rival
     trivial = np.broadcast_to(np.average(held.target, axis=0, weights=held.weight), held.target.shape)
     return {
-        "oracle": _against(record, oracle, record.column(oracle.rival)),
-        "pick": _compared(record, "", picked(record)),
-        "uniform": _compared(record, "", tensor(record).mean(axis=1)),
-        "trivial": _compared(record, "", trivial),
+        "oracle": _against(record, record.column(oracle), oracle),
+        "pick": _against(record, picked(record)),
+        "uniform": _against(record, record.pooled.mean(axis=1)),
+        "trivial": _against(record, trivial),
     }
 
 
@@ -229,14 +219,9 @@ def picked(record: Record) -> np.ndarray:
     return best
 
 
-def _compared(record: Record, name: str, rival: np.ndarray) -> dict[str, Any]:
+def _against(record: Record, rival: np.ndarray, name: str = "") -> dict[str, Any]:
     """Mean fall of the loss from rival to blend, paired by rows, groups counted as one."""
-    held, losses = record.held_out, record.losses(rival)
-    gain, error = mean_and_error(losses - record.losses(held.blend), held.weight, held.groups)
-    return _against(record, Comparison(name, record.comparison.risk, record.risk(rival), gain, error), rival)
-
-
-def _against(record: Record, c: Comparison, rival: np.ndarray) -> dict[str, Any]:
+    c = record.compared(rival, name)
     return {
         "rival": c.rival,
         "score": score_of(rival, record.held_out.target, record.held_out.weight),
@@ -257,7 +242,7 @@ def _against(record: Record, c: Comparison, rival: np.ndarray) -> dict[str, Any]
 def weight_lines(record: Record, draws: int, tell: Callable[..., None]) -> list[dict[str, Any]]:
     """Weight and bootstrap interval of every specialist that finished, heaviest first."""
     alpha = dict(zip(record.crossed.library.names, record.solution.weights.tolist()))
-    spans = intervals(record, tensor(record), draws, tell)
+    spans = intervals(record, record.pooled, draws, tell)
     heaviest = sorted(alpha, key=lambda name: -alpha[name])
     return [{"specialist": n, "weight": alpha[n], "low": spans[n][0], "high": spans[n][1]} for n in heaviest]
 
@@ -275,21 +260,21 @@ def intervals(record: Record, P: np.ndarray, draws: int, tell: Callable[..., Non
         if n == 1:  # now it is known what one takes
             tell("Intervals of the weights", (number - 1) * (time.monotonic() - start))
         weight = base * rng.multinomial(units, np.full(units, 1 / units))[member]
-        drawn.append(weigh(P, held.target, library, record.rule, record.loss, weight, held.fold).weights)
+        drawn.append(weigh(P, held.target, library, record.rule, record.loss, weight).weights)
     low, high = np.quantile(drawn, [0.025, 0.975], axis=0).tolist()
     return dict(zip(library.names, zip(low, high)))
 
 
 def in_words(reason: Reason) -> str:
     """Why a specialist has its weight, as a sentence."""
-    if reason.word == "earns":
-        return "earns its weight" if np.isfinite(reason.worth) else "the only specialist"
     words = {
+        "only": "the only specialist",
+        "earns": "earns its weight",
         "duplicate": f"predicts the same as {reason.other}",
         "dominated": f"nothing to add to {reason.other}",
         "not needed": "the others together leave it nothing to add",
     }
-    return words.get(reason.word, reason.word)
+    return words[reason.word]
 
 
 def leaderboard_lines(model) -> list[dict[str, Any]]:
@@ -297,7 +282,7 @@ def leaderboard_lines(model) -> list[dict[str, Any]]:
     record: Record = model.record_
     names, alpha, held = record.crossed.library.names, record.solution.weights, record.held_out
     effective = dict(zip(names, record.handed_down(alpha).tolist()))
-    reasons = why_these_weights(names, tensor(record), held.target, alpha, sample_weight=held.weight)
+    reasons = why_these_weights(names, record.pooled, held.target, alpha, sample_weight=held.weight)
     why = {reason.specialist: in_words(reason) for reason in reasons}
     lines = ({str(k): v for k, v in line.items()} for line in model.leaderboard_.to_dict("records"))
     return [
@@ -339,7 +324,7 @@ def certificate(record: Record) -> dict[str, Any]:
 def diversity(record: Record) -> dict[str, Any]:
     """Correlation of the errors of the specialists that finished, heaviest first."""
     order = np.argsort(-record.solution.weights, kind="stable")
-    correlation = error_correlation(tensor(record)[:, order], record.held_out.target)
+    correlation = error_correlation(record.pooled[:, order], record.held_out.target)
     names = [record.crossed.library.names[k] for k in order]
     return {"names": names, "correlation": correlation.tolist(), "opinions": effective_opinions(correlation)}
 

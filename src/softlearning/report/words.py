@@ -16,8 +16,8 @@ def name(text: str) -> str:
     return f"“{clean(text, 60)}”"
 
 
-def percent(share: float, digits: int = 1) -> str:
-    return f"{100 * share:.{digits}f} %".replace("-", "−")
+def percent(share: float | None, digits: int = 1) -> str:
+    return "–" if share is None else f"{100 * share:.{digits}f} %".replace("-", "−")
 
 
 def score(value: float | None, summary: Summary) -> str:
@@ -95,6 +95,8 @@ RIVALS = {
 
 
 def verdict(line: dict[str, Any]) -> str:
+    if line["error"] is None:
+        return "undecided (a single group)"
     return "better" if line["better"] else "worse" if line["worse"] else "no clear difference"
 
 
@@ -106,7 +108,8 @@ def against_best(summary: Summary) -> str:
         return f"Blending pays: {size} than {best['rival']}, its best single specialist, more than chance explains."
     if best["worse"]:
         return f"Blending does not pay here: {size} than {best['rival']} alone. Consider that specialist by itself."
-    return f"No clear difference from {best['rival']}, its best single specialist: {size}, within chance."
+    chance = "a single group of rows cannot tell" if best["error"] is None else "within chance"
+    return f"No clear difference from {best['rival']}, its best single specialist: {size}, {chance}."
 
 
 def certainty(summary: Summary) -> str:
@@ -363,7 +366,8 @@ def aim(summary: Summary) -> str:
     a = summary["aim"]
     parts = [a["verdict"], a["weights"]] if a["weights"] else []
     if a["threshold"] is not None:
-        parts.append(f"the second class is answered from a probability of {a['threshold']:.3g} on, {a['decision']}")
+        second = name(summary["classes"][1])
+        parts.append(f"{second} is answered from a probability of {a['threshold']:.3g} on, {a['decision']}")
     elif a["decision"]:
         parts.append(f"labels are those of {a['decision']}")
     return " ".join(f"{part[:1].upper()}{part[1:]}." for part in parts)

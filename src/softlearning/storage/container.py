@@ -114,7 +114,7 @@ def read_file(path: str | os.PathLike, limit: int, key: bytes | None) -> tuple[b
         data = file.read(limit + 1)
     if len(data) > limit:
         raise ModelFileError(f"the file is larger than the limit of {limit:,} bytes (max_bytes)")
-    members = unpack(data, limit)
+    members = unpack(data, limit, name=os.fspath(path))
     check_magic(members.pop(MAGIC))
     listing = members.pop("manifest.json", b"")
     check_signature(listing, members.pop("signature", None), key)
@@ -151,23 +151,26 @@ def check_signature(listing: bytes, signature: bytes | None, key: bytes | None) 
         raise ModelFileError(f"the file {what}")
 
 
-def unpack(data: bytes, limit: int, *, first: str = MAGIC, stored: bool = False) -> dict[str, bytes]:
-    """All members of a zip in memory, after its directory was checked."""
-    check_ends(data, first, limit)
+def unpack(
+    data: bytes, limit: int, *, first: str = MAGIC, stored: bool = False, name: str = "a part of the file"
+) -> dict[str, bytes]:
+    """All members of a zip in memory, after its directory was checked; `name` is what an error calls it."""
+    check_ends(data, first, limit, name)
     with blaming("the archive is damaged"), zipfile.ZipFile(io.BytesIO(data)) as archive:
         infos = archive.infolist()
         check_directory(infos, len(data), limit, stored)
         return {info.filename: archive.read(info) for info in infos}
 
 
-def check_ends(data: bytes, first: str, limit: int) -> None:
+def check_ends(data: bytes, first: str, limit: int, name: str) -> None:
     """It begins with a zip entry of the given name, and ends with a directory that fits into memory.
 
     Anything else is refused, and never tried as something else.
     """
     start = data[: 30 + len(first)]
     if start[:4] != b"PK\x03\x04" or start[30:] != first.encode() or start[26:28] != len(first).to_bytes(2, "little"):
-        raise ModelFileError("not a softlearning model file (it does not begin as one); other formats are not read")
+        reason = "is not a softlearning model file (it does not begin as one); other formats are not read"
+        raise ModelFileError(f"{name} {reason}")
     mark, disks, here, count, length, _, comment = struct.unpack("<4sIHHIIH", data[-22:].ljust(22))
     if mark != b"PK\x05\x06" or disks or comment or here != count:
         raise ModelFileError("the archive is damaged: it does not end as one")

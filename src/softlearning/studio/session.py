@@ -174,7 +174,8 @@ class Session:
             {"specialist": name, "states": [self._state_of(name, fold) for fold in folds]}
             for name in self.board.specialists()
         ]
-        return {"folds": [str(f) for f in folds], "rows": rows, "marks": MARKS, "errors": self.board.errors}
+        names = [str(fold + 1 if isinstance(fold, int) else fold) for fold in folds]  # people count from 1
+        return {"folds": names, "rows": rows, "marks": MARKS, "errors": self.board.errors}
 
     def _state_of(self, name: str, fold: int | str) -> str:
         cell = self.board.cells.get((name, fold))

@@ -2,7 +2,7 @@
 const $ = (id) => document.getElementById(id);
 const token = location.hash.slice(1);
 const METRICS = {
-  classification: { "": "probabilities that are true (log loss)", accuracy: "accuracy", balanced_accuracy: "balanced accuracy", f1: "F1 of the second class", roc_auc: "ranking (ROC AUC)" },
+  classification: { "": "probabilities that are true (log loss)", accuracy: "accuracy", balanced_accuracy: "balanced accuracy", f1: "F1 of the larger of two labels", roc_auc: "ranking (ROC AUC)" },
   regression: { "": "squared error (RMSE, R2)", neg_mean_absolute_error: "absolute error" },
 };
 let known = {}, shownReport = "", timer = 0;
@@ -81,7 +81,9 @@ function showTable(state) {
 }
 function showMetrics(chosen) {
   const task = $("task").value;
-  const groups = task === "auto" ? { "": "what suits the target" } : METRICS[task];
+  const groups = task === "auto" ? { "": "what suits the target" } : { ...METRICS[task] };
+  const labels = (known.facts?.details.find((column) => column.name === $("target").value) || {}).examples || [];
+  if (groups.f1 && labels.length === 2) groups.f1 = `F1 of ${[...labels].sort()[1]}`;
   fill($("metric"), Object.entries(groups), chosen);
 }
 function settings() {

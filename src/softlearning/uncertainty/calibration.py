@@ -16,11 +16,14 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize
+from scipy.special import softmax
 
-from softlearning.uncertainty.temperature import SHARPNESS, Floats, apply_temperature, checked
+Floats = NDArray[np.float64]
 
+FLOOR = 1e-15  # a probability of exactly zero is taken as this, so that its logarithm is finite
+SHARPNESS = (0.02, 50.0)  # bounds of 1/T
 SHARE_PULL = 0.1  # pseudo-rows against the prior, per unit of shrink
 PRIOR_ROWS = 0.25  # pseudo-rows that only the prior explains
 SHARES = (1e-12, 0.5)  # bounds of e
@@ -80,6 +83,35 @@ def apply_calibration(probabilities: ArrayLike, calibration: Calibration) -> Flo
     """(n, C) softmax(log((1 - e) P + e prior) / T); rows sum to 1."""
     P = np.clip(np.asarray(probabilities, dtype=np.float64), 0.0, 1.0)
     return apply_temperature(calibration.mixed(P), calibration.temperature)
+
+
+def apply_temperature(P: ArrayLike, T: float) -> Floats:
+    """(n, C) softmax(log(P) / T): rows sum to 1; rows that already do are returned as they are for T = 1."""
+    P = np.asarray(P, dtype=np.float64)
+    if not (np.isfinite(T) and T > 0):
+        raise ValueError(f"the temperature must be positive and finite, got {T!r}")
+    if T == 1:
+        total = P.sum(axis=1, keepdims=True)
+        return np.where(np.abs(total - 1) <= 1e-12, P, P / np.where(total > 0, total, 1.0))
+    return softmax(np.log(np.clip(P, FLOOR, 1.0)) / T, axis=1)
+
+
+def checked(P: ArrayLike, target: ArrayLike, sample_weight: ArrayLike | None) -> tuple[Floats, Floats, Floats, int]:
+    """Probabilities, target, each row's share of the weight, and the number of rows that have any."""
+    P, target = np.asarray(P, dtype=np.float64), np.asarray(target, dtype=np.float64)
+    if P.ndim != 2 or 0 in P.shape or target.shape != P.shape:
+        raise ValueError(f"P and target must be (rows, classes) of one shape, got {P.shape} and {target.shape}")
+    if not (np.isfinite(P).all() and np.isfinite(target).all()):
+        raise ValueError("P or target contains NaN or infinity")
+    if P.min() < -1e-6 or P.max() > 1 + 1e-6:
+        raise ValueError("P must hold probabilities, between 0 and 1")
+    if target.min() < 0 or np.abs(target.sum(axis=1) - 1).max() > 1e-6:
+        raise ValueError("target rows must be non-negative and sum to 1 (one-hot)")
+    weight = np.ones(len(P)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+    if weight.shape != (len(P),) or not np.isfinite(weight).all() or weight.min() < 0 or not weight.any():
+        raise ValueError(f"sample_weight must be {len(P)} finite, non-negative numbers, not all zero")
+    weight = weight / weight.max()
+    return P, target, weight / weight.sum(), int((weight > 0).sum())
 
 
 def _penalised(

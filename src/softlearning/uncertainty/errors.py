@@ -3,16 +3,31 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
-from softlearning.weights.evidence import mean_and_error
 
-__all__ = ["mean_and_error", "wilson_interval"]
+def mean_and_error(
+    values: NDArray, weight: NDArray | None = None, groups: NDArray | None = None
+) -> tuple[float, float]:
+    """Weighted mean of values (n,) and its standard error; rows of a group may depend on each other (sandwich).
+
+    The error is NaN for a single row or group: nothing shows how far the mean may move.
+    """
+    values = np.asarray(values, dtype=np.float64)
+    share = np.full(len(values), 1 / len(values)) if weight is None else np.asarray(weight) / np.sum(weight)
+    mean = float(share @ values)
+    parts = share * (values - mean)
+    if groups is not None:
+        parts = np.bincount(np.unique(groups, return_inverse=True)[1], weights=parts)
+    m = len(parts)
+    return mean, float(np.sqrt(m / (m - 1) * (parts @ parts))) if m > 1 else float("nan")
 
 
 def wilson_interval(share: float, error: float, units: float, reach: float = 1.959964) -> tuple[float, float]:
     """Wilson's interval of a share, for as many rows as would have this standard error; 95 % unless `reach` differs.
 
-    Sensible at 0, at 1 and for few rows: without an error (all rows alike) `units` rows or groups count.
+    Sensible at 0, at 1 and for few rows: without an error (all rows alike, or a single one) `units` rows or groups
+    count.
     """
     n = share * (1 - share) / error**2 if error > 1e-9 else units  # below, it is rounding
     centre = (share + reach**2 / (2 * n)) / (1 + reach**2 / n)

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-from scipy.stats import beta, binom
+from scipy.stats import binom
 
 PILOT_SHARE = 0.2  # rows that choose where to look, so that the others can be tested without a penalty
 
@@ -34,13 +34,6 @@ def threshold_for_coverage(uncertainty: np.ndarray, coverage: float) -> float:
     return float(np.sort(uncertainty)[rank - 1])
 
 
-def clopper_pearson_upper(wrong: int, n: int, delta: float) -> float:
-    """Upper bound on an error rate after `wrong` errors in n rows, exceeded with probability at most delta."""
-    if wrong >= n:
-        return 1.0
-    return float(beta.ppf(1 - delta, wrong + 1, n - wrong))
-
-
 @dataclass(frozen=True)
 class RiskThreshold:
     """A threshold with its guarantee: the error rate among accepted rows is at most `risk`, with confidence 1 - delta.
@@ -50,11 +43,6 @@ class RiskThreshold:
     """
 
     threshold: float
-    risk: float
-    delta: float
-    coverage: float
-    observed_risk: float
-    upper_bound: float
     smallest_risk: float
 
 
@@ -76,17 +64,7 @@ def threshold_for_risk(
     pilot[np.random.default_rng(seed).permutation(len(wrong))[: round(PILOT_SHARE * len(wrong))]] = True
     search = partial(_tested_threshold, uncertainty=uncertainty, wrong=wrong, pilot=pilot, delta=delta)
     threshold = search(risk)
-    accepted = uncertainty[~pilot] <= threshold
-    errors, n = int(wrong[~pilot][accepted].sum()), int(accepted.sum())
-    return RiskThreshold(
-        threshold=threshold,
-        risk=risk,
-        delta=delta,
-        coverage=float(np.mean(uncertainty <= threshold)) if len(wrong) else 0.0,
-        observed_risk=errors / n if n else float("nan"),
-        upper_bound=clopper_pearson_upper(errors, n, delta) if n else 1.0,
-        smallest_risk=risk if threshold > -math.inf else _smallest_risk(search, risk),
-    )
+    return RiskThreshold(threshold, risk if threshold > -math.inf else _smallest_risk(search, risk))
 
 
 def _tested_threshold(
@@ -136,30 +114,22 @@ def _counts_by_threshold(uncertainty: np.ndarray, wrong: np.ndarray) -> tuple[np
 
 @dataclass(frozen=True)
 class RiskCoverage:
-    """Risk among accepted rows as the threshold rises. `area` is its mean over coverage, `best_area` an oracle's."""
+    """Risk among accepted rows as the threshold, and with it the coverage, rises; `area` is its mean over coverage."""
 
-    threshold: np.ndarray
     coverage: np.ndarray
     risk: np.ndarray
     area: float
-    best_area: float
 
 
 def risk_coverage_curve(uncertainty: np.ndarray, loss: np.ndarray) -> RiskCoverage:
     """The curve at every distinct uncertainty, tied rows entering together; loss (n,) is 0/1 or any loss.
 
     `area` is the mean, over the n rows in order of uncertainty, of the mean loss so far. Tied rows share the mean
-    loss of their tie, so the area does not depend on the order of rows. `best_area` sorts rows by the loss itself.
+    loss of their tie, so the area does not depend on the order of rows.
     """
     loss = np.asarray(loss, dtype=float)
-    grid, accepted, total = _counts_by_threshold(np.asarray(uncertainty, dtype=float), loss)
+    _, accepted, total = _counts_by_threshold(np.asarray(uncertainty, dtype=float), loss)
     size, tied_total = np.diff(accepted, prepend=0), np.diff(total, prepend=0.0)
     shared = np.repeat(tied_total / size, size)
-    return RiskCoverage(
-        grid, accepted / len(loss), total / accepted, _mean_of_means(shared), _mean_of_means(np.sort(loss))
-    )
-
-
-def _mean_of_means(loss: np.ndarray) -> float:
-    """Mean over k of the mean of the first k losses."""
-    return float(np.mean(np.cumsum(loss) / np.arange(1, len(loss) + 1)))
+    area = float(np.mean(np.cumsum(shared) / np.arange(1, len(loss) + 1)))
+    return RiskCoverage(accepted / len(loss), total / accepted, area)

@@ -13,8 +13,9 @@ from __future__ import annotations
 
 import numpy as np
 from scipy.optimize import minimize_scalar
+from scipy.special import softmax
 
-from softlearning.uncertainty.temperature import FLOOR, Floats
+from softlearning.uncertainty.calibration import FLOOR, Floats
 
 PULL = 4.0  # nats; chosen on real tables, like the rows that the prior of the weights is worth
 MOST = 3.0  # largest beta
@@ -25,7 +26,7 @@ def sharpened(P: Floats, beta: float | Floats) -> Floats:
     """softmax(beta log P) over the last axis of P (..., C), as P is where beta is 1; beta broadcasts over P."""
     if np.all(beta == 1):
         return P
-    return _powers(np.log(np.clip(P, FLOOR, 1.0)), beta)
+    return softmax(np.log(np.clip(P, FLOOR, 1.0)) * beta, axis=-1)
 
 
 def fit_sharpness(P: Floats, target: Floats, weights: Floats, sample_weight: Floats | None = None) -> float:
@@ -49,15 +50,9 @@ def fit_sharpness(P: Floats, target: Floats, weights: Floats, sample_weight: Flo
     rows, share = share.sum() ** 2 / (share @ share), share / share.sum()
 
     def cost(beta: float) -> float:
-        blend = np.einsum("nkc,k->nc", _powers(logs, beta), weights[used])
+        blend = np.einsum("nkc,k->nc", softmax(logs * beta, axis=-1), weights[used])
         likelihood = np.clip((blend * target).sum(axis=1), FLOOR, 1.0)
         return float(-(share @ np.log(likelihood)) + PULL / rows * (beta - 1) ** 2)
 
     found = minimize_scalar(cost, bounds=(1.0, MOST), method="bounded", options={"xatol": 1e-4})
     return float(found.x) if found.fun < cost(1.0) else 1.0
-
-
-def _powers(logs: Floats, beta: float | Floats) -> Floats:
-    raised = logs * beta
-    odds = np.exp(raised - raised.max(axis=-1, keepdims=True))
-    return odds / odds.sum(axis=-1, keepdims=True)

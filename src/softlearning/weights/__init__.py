@@ -22,30 +22,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from softlearning.weights.certificates import certify, is_unique
-from softlearning.weights.evidence import mean_and_error
 from softlearning.weights.losses import LOSSES, LossLike, checked, problem_of, row_losses
-from softlearning.weights.problems import FLOOR, check_rows, error_block
+from softlearning.weights.problems import FLOOR
 from softlearning.weights.rules import RULES, RuleLike, apply, rule_name
 from softlearning.weights.slsqp import slsqp_starts
-from softlearning.weights.solvers import Floats, optimality_gap
+from softlearning.weights.solvers import Floats
 
-__all__ = [
-    "FLOOR",
-    "LOSSES",
-    "RULES",
-    "Solution",
-    "errors",
-    "gram",
-    "mean_and_error",
-    "optimality_gap",
-    "row_losses",
-    "slsqp_starts",
-    "solve_weights",
-]
+__all__ = ["FLOOR", "LOSSES", "RULES", "Solution", "row_losses", "slsqp_starts", "solve_weights"]
 
 
 @dataclass(frozen=True)
@@ -78,8 +64,6 @@ def solve_weights(
     rule: RuleLike = "simplex",
     loss: LossLike = "squared",
     sample_weight: ArrayLike | None = None,
-    folds: ArrayLike | None = None,
-    groups: ArrayLike | None = None,
     prior: ArrayLike | None = None,
 ) -> Solution:
     """Weights on the simplex by a row of `RULES`, with objective, certified gap and uniqueness.
@@ -91,8 +75,6 @@ def solve_weights(
     rule : a name in `RULES`, or a callable(predictions, target, sample_weight) -> (K,) weights.
     loss : a name in `LOSSES`, with its number where it has one: "pinball:0.9" or ("pinball", 0.9).
     sample_weight : (n,) non-negative; only ratios matter, and a row of weight zero is as good as absent.
-    folds : (n,) fold of each row, for rules that look at held-out rows; without two folds, rows are split.
-    groups : (n,) rows of a group may depend on each other: standard errors count groups.
     prior : (K,) positive shares, in any unit, that the rule "guarded" leans to where rows are few; None is equal.
 
     Examples
@@ -105,8 +87,7 @@ def solve_weights(
     >>> solution.weights.round(6).tolist()
     [0.75, 0.25]
     """
-    given = {"sample_weight": sample_weight, "folds": folds, "groups": groups, "prior": prior}
-    rows, found = checked(predictions, target, loss, **given)
+    rows, found = checked(predictions, target, loss, sample_weight=sample_weight, prior=prior)
     problem = problem_of(rows, found)
     chosen = apply(rule, problem)
     alpha = problem.gathered(chosen.weights)
@@ -122,17 +103,3 @@ def solve_weights(
         chosen.shrinkage,
         chosen.penalised_gap,
     )
-
-
-def errors(predictions: ArrayLike, target: ArrayLike, sample_weight: ArrayLike | None = None) -> Floats:
-    """(nC, K) target minus prediction, each row times the root of its share of the weight.
-
-    So |errors @ alpha|^2 is the squared objective of every alpha whose sum is 1.
-    """
-    rows = check_rows(predictions, target, sample_weight)
-    return error_block(rows, np.arange(len(rows.share)), np.arange(rows.predictions.shape[1]), 1.0)
-
-
-def gram(errors: Floats) -> Floats:
-    """(K, K) products of the columns: objective(alpha) = alpha' G alpha. A sum over rows: it adds over folds."""
-    return errors.T @ errors

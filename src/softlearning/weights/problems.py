@@ -7,13 +7,13 @@ So permuting the specialists permutes the weights bit for bit, and duplicates sh
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from softlearning.weights.solvers import Floats, Indices, triangle
 
@@ -32,8 +32,6 @@ class Rows:
     target: Floats
     share: Floats
     sample_weight: Floats | None
-    folds: NDArray[Any] | None = None
-    groups: NDArray[Any] | None = None
     prior: Floats | None = None  # (K,) share of each specialist before any row is seen, in any unit
 
     @property
@@ -62,6 +60,10 @@ class Problem:
     group: Indices
     count: Floats
     keep: Indices
+
+    def columns(self, used: Any) -> Problem:
+        """The problem with some columns, for values and derivatives."""
+        return replace(self, matrix=self.matrix[:, used])
 
     def spread(self, alpha: Floats) -> Floats:
         """Weights of the columns (G,) as weights of the specialists (K,): duplicates share equally."""
@@ -189,8 +191,6 @@ def check_rows(
     predictions: ArrayLike,
     target: ArrayLike,
     sample_weight: ArrayLike | None = None,
-    folds: ArrayLike | None = None,
-    groups: ArrayLike | None = None,
     prior: ArrayLike | None = None,
 ) -> Rows:
     """Arrays of the right shape and range, or a ValueError that names the cause."""
@@ -212,17 +212,8 @@ def check_rows(
         target=Y,
         share=shares(weight, n),
         sample_weight=weight,
-        folds=_labels(folds, n, "folds"),
-        groups=_labels(groups, n, "groups"),
         prior=None if prior is None else _vector(prior, P.shape[1], "prior"),
     )
-
-
-def _labels(values: ArrayLike | None, n: int, name: str) -> NDArray[Any] | None:
-    labels = None if values is None else np.asarray(values)
-    if labels is not None and labels.shape != (n,):
-        raise ValueError(f"{name} must have shape ({n},), got {labels.shape}")
-    return labels
 
 
 def _vector(values: ArrayLike, n: int, name: str) -> Floats:

@@ -10,11 +10,9 @@ beta = prior exp(-g / tau) / sum. The gap is therefore tau KL(alpha | beta).
 
 from __future__ import annotations
 
-from dataclasses import replace
 from math import fsum
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 from scipy.special import logsumexp
 
@@ -74,7 +72,7 @@ def penalised_gap(problem: Problem, alpha: Floats) -> float:
     if tau == 0 or used.sum() == 1:
         return 0.0
     rho = prior_shares(problem)[used]
-    gradient = gradient_at(_columns(problem, used), alpha[used])
+    gradient = gradient_at(problem.columns(used), alpha[used])
     return _gap(alpha[used], np.log(rho / rho.sum()) - gradient / tau, tau)
 
 
@@ -85,7 +83,7 @@ def penalised(problem: Problem, rho: Floats, tau: float, start: Floats) -> Float
     change d / alpha of the logarithms it keeps weights positive, and is exact where the loss is linear.
     """
     used = rho > 0
-    inner, log_rho = _columns(problem, used), np.log(rho[used])
+    inner, log_rho = problem.columns(used), np.log(rho[used])
     theta, best, smallest = np.log(start[used]), start[used], np.inf
     for _ in range(MAX_STEPS):
         alpha = np.exp(theta)
@@ -101,11 +99,6 @@ def penalised(problem: Problem, rho: Floats, tau: float, start: Floats) -> Float
     full = np.zeros(len(rho))
     full[used] = best / best.sum()
     return full
-
-
-def _columns(problem: Problem, used: NDArray[np.bool_]) -> Problem:
-    """The problem with some columns, for values and derivatives."""
-    return problem if used.all() else replace(problem, matrix=problem.matrix[:, used])
 
 
 def _gap(alpha: Floats, aim: Floats, tau: float) -> float:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize
 
-from softlearning.weights.certificates import corner_risks, risks_of, value_at
+from softlearning.weights.certificates import corner_risks, gradient_at, value_at
 from softlearning.weights.losses import LossLike, checked, problem_of
 from softlearning.weights.problems import Problem
 from softlearning.weights.solvers import Floats, normalised
@@ -58,14 +58,7 @@ def slsqp_from(problem: Problem, factor: float, exact: bool) -> tuple[Floats, Fl
     """Weights (S, G), values (S,), success (S,) of every start; errors 1e4 times the best one's stay out."""
     risks = corner_risks(problem)
     sane = np.flatnonzero(risks <= 1e8 * risks.min()) if problem.loss.name == "squared" else np.arange(len(risks))
-    matrix, G = problem.matrix[:, sane], len(sane)
-
-    def value(a: Floats) -> float:
-        return float(risks_of(problem, (matrix @ a)[:, None])[0]) * factor
-
-    def gradient(a: Floats) -> Floats:
-        return matrix.T @ (problem.mass * problem.loss.slope(problem.y, matrix @ a)) * factor
-
+    inner, G = problem.columns(sane), len(sane)
     options: Any = {"maxiter": 1000, "ftol": 1e-12} if exact else {}
     sum_to_one: Any = {"type": "eq", "fun": lambda a: a.sum() - 1, "jac": lambda a: np.ones(G)}
     ends = []
@@ -73,7 +66,8 @@ def slsqp_from(problem: Problem, factor: float, exact: bool) -> tuple[Floats, Fl
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore", RuntimeWarning)  # it steps out of bounds, and clips
             end = minimize(
-                value, start, jac=gradient if exact else None, method="SLSQP", bounds=[(0, 1)] * G,
+                lambda a: factor * value_at(inner, a), start, method="SLSQP", bounds=[(0, 1)] * G,
+                jac=(lambda a: factor * gradient_at(inner, a)) if exact else None,
                 constraints=[sum_to_one], options=options,
             )  # fmt: skip
         feasible = np.nan_to_num(np.clip(end.x, 0.0, 1.0))

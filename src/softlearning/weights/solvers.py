@@ -6,7 +6,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy.linalg import qr, solve_triangular
 from scipy.linalg.lapack import dtrcon
 from scipy.optimize import linprog, nnls
@@ -44,7 +44,7 @@ def simplex_least_squares(errors: Floats) -> Floats:
 
 
 def _safe_gap(scaled: Floats, ones: Floats, alpha: Floats) -> float:
-    """`optimality_gap` plus what rounding may hide; errors are scaled / ones, the shortest of norm 1."""
+    """Gap of the squared loss, plus what rounding may hide; errors are scaled / ones, the shortest of norm 1."""
     blend = scaled @ (alpha / ones)
     rounding = 4 * np.finfo(float).eps * np.linalg.norm(blend)
     gap = blend @ blend - ((blend @ scaled - rounding) / ones).min()
@@ -130,12 +130,8 @@ def _descent(
     def derivative(t: float) -> float:
         return float(slope(blend + t * change) @ change)
 
-    low, high = 0.0, 1.0
-    if derivative(high) > 1e-13 * abs(now) - 0.1 * derivative(low):  # neither close enough nor below rounding
-        for _ in range(40):
-            middle = (low + high) / 2
-            low, high = (middle, high) if derivative(middle) <= 0 else (low, middle)
-    return high if value(blend + high * change) <= now * (1 + 1e-9) else 0.0  # where it is not convex
+    t = _root(derivative, 1e-13 * abs(now))
+    return t if value(blend + t * change) <= now * (1 + 1e-9) else 0.0  # where it is not convex
 
 
 def pinball_programme(matrix: Floats, mass: Floats, low: float, high: float) -> tuple[Floats, Floats]:
@@ -159,8 +155,13 @@ def _line_minimum(slope: Floats, mass: Floats) -> float:
     def derivative(t: float) -> float:
         return float(-mass @ (slope / (1 + t * slope)))
 
+    return _root(derivative, 1e-14)
+
+
+def _root(derivative: Callable[[float], float], rounding: float) -> float:
+    """t in [0, 1] where a rising derivative vanishes, by bisection; 1 where it is close enough, or below rounding."""
     low, high = 0.0, 1.0
-    if derivative(high) <= 1e-14 - 0.1 * derivative(low):  # close enough, or below what rounding can tell
+    if derivative(high) <= rounding - 0.1 * derivative(low):
         return high
     for _ in range(40):
         middle = (low + high) / 2
@@ -194,13 +195,6 @@ def smallest_norm(matrix: Floats, alpha: Floats, active: Indices, count: Floats)
     result = np.zeros_like(alpha)
     result[active] = np.where(b * root > 1e-13 * ones, b * root, 0.0)  # no specialist lives on rounding alone
     return normalised(result)
-
-
-def optimality_gap(errors: Floats, alpha: ArrayLike) -> float:
-    """Upper bound on objective(alpha) - optimum for the squared loss; zero exactly at the optimum."""
-    alpha = np.asarray(alpha, dtype=np.float64)
-    gradient = 2 * errors.T @ (errors @ alpha)
-    return float(max(alpha @ gradient - gradient.min(), 0.0))
 
 
 def unit_columns(matrix: Floats) -> tuple[Floats, Floats]:
