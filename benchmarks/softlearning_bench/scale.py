@@ -157,13 +157,14 @@ def table(task: str, rows: int, columns: int, classes: int, seed: int = 0) -> tu
     """Numbers and, where columns are few and rows many, words; the target bends, crosses and jumps, with noise."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(rows, columns))
-    signal = np.sin(2 * X[:, 0]) + X[:, 1] * X[:, 2] + (X[:, 3] > 0.5) + 0.5 * X[:, 4] - 0.3 * X[:, 5] ** 2
-    code = (np.abs(X[:, 6]) * 10).astype(int) % 30
+    a, b, c, d, e, f, g = (X[:, j % columns] for j in range(7))
+    signal = np.sin(2 * a) + b * c + (d > 0.5) + 0.5 * e - 0.3 * f**2
+    code = (np.abs(g) * 10).astype(int) % 30
     signal = signal + np.random.default_rng(7).normal(size=30)[code] + rng.normal(size=rows)
     if task == "regression":
         y = signal
     else:
-        second = X[:, 1] + X[:, 5] * X[:, 4] + 0.5 * rng.normal(size=rows)
+        second = b + f * e + 0.5 * rng.normal(size=rows)
         score = signal + (second if classes > 2 else 0)
         y = np.digitize(score, np.quantile(score[:100_000], np.linspace(0, 1, classes + 1)[1:-1]))
     if not CATEGORIES < columns <= 100:

@@ -13,8 +13,9 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from softlearning import SoftRegressor
+from softlearning import SoftClassifier, SoftRegressor
 from softlearning.library import every_row, resolve
+from softlearning.method import crossfit, ensemble
 from softlearning.method.fitting import (
     coded,
     part_of,
@@ -137,6 +138,36 @@ def test_where_the_part_would_be_too_small_it_is_skipped_and_says_so(rng):
     model = SoftRegressor([row, "ridge"], cv=3).fit(X, X[:, 0])
     status = model.leaderboard_.set_index("specialist").loc["knn_5", "status"]
     assert status == "skipped: of 3 columns and 1 classes it could learn from 100 rows only"
+
+
+def shrunk_tasks(monkeypatch, *rooms, share=lambda task: 0.3):
+    """Every task of these rooms gives the models of fewer rows, as where time is short."""
+    for room in rooms:
+
+        def shrunk(work, *rest, plan=room.fit_task, **named):
+            task = plan(work, *rest, **named)
+            return replace(task, args=task.shrink(share(task)), shrink=None)
+
+        monkeypatch.setattr(room, "fit_task", shrunk)
+
+
+@pytest.mark.parametrize("refit", [True, False])
+@pytest.mark.parametrize("short", ["folds", "refit", "both", "uneven"])
+def test_what_learnt_from_fewer_rows_reads_the_view_of_those_rows(short, refit, rng, monkeypatch):
+    X = rng.normal(size=(4_000, 12))
+    y = np.digitize(X[:, 0] * X[:, 1] + X[:, 2] + rng.normal(size=4_000), [-1.17, 0.31, 2.03])
+    capped = replace(every_row("classification")["lightgbm"].specialists[0], needs="pairs", sample_rows=2_011)
+    rooms = {"folds": [crossfit], "refit": [ensemble], "both": [crossfit, ensemble], "uneven": [crossfit]}[short]
+    share = (lambda task: 0.3 + 0.1 * task.fold) if short == "uneven" else (lambda task: 0.3)
+    shrunk_tasks(monkeypatch, *rooms, share=share)
+    model = SoftClassifier([capped, "logistic"], cv=3, refit=refit).fit(X, y)
+    members = model.record_.ensemble.members["lightgbm"]
+    assert len(members) == (1 if refit else 3)
+    for member in members:
+        assert 0 < member.view.rows <= 2_011
+        view = model.record_.ensemble.views[member.view]
+        assert view.transform(X[:5]).shape[1] == member.model.n_features_in_
+    assert model.predict_proba(X[:50]).shape == (50, 4)
 
 
 @pytest.mark.parametrize(

@@ -48,7 +48,7 @@ class CrossFit:
     finished, in the order of level and name. `calibration` has one entry per specialist, learnt on all rows; in `oof`
     each row is calibrated by what the other folds say. `skipped` has the reason for each specialist that never ran,
     `failures` for each that ran and failed. `rounds` are those of boosting, as its folds
-    stopped; `samples` the rows of a fold that a specialist learnt from, where those are not all of them. `models` are
+    stopped; `samples` how many rows of a fold a specialist learnt from, where those are not all of them. `models` are
     handles on the models of the folds where they are kept. `alone` are the weights of level 1 when it is solved by
     itself, where there is a level 2. `sharpness` is how far specialists are sharpened in the blend; with few rows the
     held-out ones of a fold by what the others say, `sharpness_of_fold`.
@@ -60,7 +60,7 @@ class CrossFit:
     calibration: tuple[Calibration | None, ...] = ()
     seconds: dict[str, tuple[float, float]] = field(default_factory=dict)
     rounds: dict[str, int] = field(default_factory=dict)
-    samples: dict[str, int] = field(default_factory=dict)
+    samples: dict[tuple[str, int], int] = field(default_factory=dict)
     failures: tuple[Failure, ...] = ()
     skipped: dict[str, str] = field(default_factory=dict)
     models: dict[tuple[str, int], Any] = field(default_factory=dict)
@@ -99,6 +99,11 @@ class CrossFit:
 
     def splits_of(self, level: int) -> list[Split]:
         return self.splits if level == 1 else second_splits(self.splits)
+
+    def sample_of(self, name: str, fold: int | None = None) -> int:
+        """About how many rows a specialist learns from in a fold, or at least in all of them; 0 for all rows."""
+        sizes = [size for (n, f), size in self.samples.items() if n == name and fold in (f, None, REFIT)]
+        return min(sizes, default=0)
 
     def columns(self, names: Iterable[str]) -> list[int]:
         return [self.library.names.index(name) for name in names]
@@ -265,7 +270,7 @@ def work_for(s: Specialist, table: Preparation, done: CrossFit, fold: int, train
         read = done.oof[:, done.columns(read_by(s, done.library))]
         features = table.engine.share(stacker_features(read))
         work = Work(s, seed, table, fold, ViewKey(s.needs, 2, fold) if s.needs else None, train, test, features)
-    return sampled(work, done.samples.get(s.name) or s.most_rows(t.schema.width, t.classes))
+    return sampled(work, done.sample_of(s.name, fold) or s.most_rows(t.schema.width, t.classes))
 
 
 def fit_task(work: Work, library: Library, keep: bool) -> Task:
@@ -273,8 +278,8 @@ def fit_task(work: Work, library: Library, keep: bool) -> Task:
     s, training = work.specialist, work.table.training
     fold = "refit" if work.fold == REFIT else work.fold
     seconds = partial(s.seconds, columns=training.schema.width, classes=training.classes)
-    cost, rank, shrink = seconds(len(work.train)), library.names.index(s.name), partial(fewer_rows, work, keep)
-    least = seconds(min(SMALLEST, len(work.train))) / cost if cost > 0 else 1.0
+    cost, rank, shrink = seconds(work.size), library.names.index(s.name), partial(fewer_rows, work, keep)
+    least = seconds(min(SMALLEST, work.size)) / cost if cost > 0 else 1.0
     task = partial(Task, s.name, fold, fit_and_predict, (work, keep), cost=cost, rank=rank, trusted=s.trusted)
     return task(shrink=shrink, least=least)
 
@@ -340,7 +345,7 @@ def gather(done: CrossFit, new: tuple[Specialist, ...], outcomes, training: Trai
         calibration=done.calibration + calibration,
         seconds={**done.seconds, **spent(good)},
         rounds={**done.rounds, **mean_rounds(good)},
-        samples={**done.samples, **{o.specialist: o.value["sample"] for o in good if o.value["sample"]}},
+        samples={**done.samples, **{(o.specialist, o.fold): o.value["sample"] for o in good if o.value["sample"]}},
         failures=done.failures + failures,
         skipped={**done.skipped, **skipped},
         models={**done.models, **{(o.specialist, o.fold): o.value["model"] for o in good if "model" in o.value}},

@@ -17,7 +17,7 @@ from softlearning.data.views import View
 from softlearning.execution import Failure
 from softlearning.library import Library, Specialist
 from softlearning.method.crossfit import CrossFit, fit_task, read_by, run_tasks, seconds_after, work_for
-from softlearning.method.fitting import Work, dense_if_needed, own_labels, predict_tensor, stacker_features
+from softlearning.method.fitting import Work, dense_if_needed, own_labels, predict_tensor, sampled, stacker_features
 from softlearning.method.preparation import REFIT, Preparation, ViewKey, side_by_side, take
 from softlearning.method.training import Resources
 from softlearning.uncertainty.calibration import Calibration, apply_calibration
@@ -126,8 +126,9 @@ def completed(ensemble: Ensemble, work: list[Work], table: Preparation, outcomes
     """The ensemble with the models that tasks gave, in the order of the tasks, and what failed."""
     failures = tuple(o for o in outcomes if isinstance(o, Failure))
     lost = {f.specialist for f in failures}
-    good = [(w, o.value) for w, o in zip(work, outcomes) if w.specialist.name not in lost]
-    views = {w.view: table.get(w.view, w.train, w.test).view for w, _ in good if w.view is not None}
+    done = [(w, o.value) for w, o in zip(work, outcomes) if w.specialist.name not in lost]
+    good = [(sampled(w, value["sample"] or w.size), value) for w, value in done]  # where time was short, fewer rows
+    views = {w.view: table.get(w.view, w.rows, w.test).view for w, _ in good if w.view is not None}
     members: dict[str, tuple[Member, ...]] = {}
     seconds: dict[str, float] = {}
     for w, value in good:
@@ -152,7 +153,7 @@ def with_fold_models(ensemble: Ensemble, crossed: CrossFit, table: Preparation) 
             s = ensemble.specialists[name]
             work = work_for(s, table, crossed, fold, *crossed.splits_of(s.level)[fold])
             if (key := work.view) is not None and key not in views:
-                views[key] = table.get(key, work.train, work.test).view
+                views[key] = table.get(key, work.rows, work.test).view
             members[name] = (*members.get(name, ()), Member(crossed.models[name, fold].own(), key))
     return replace(ensemble, views=ensemble.views | views, members=ensemble.members | members)
 

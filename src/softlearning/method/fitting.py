@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import time
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -30,7 +31,8 @@ DENSE_LIMIT = 2**31  # bytes; a sparse table is not made dense beyond that for a
 class Work:
     """One fit: which specialist, from which rows in which view, with which seed; `test` are the rows to predict.
 
-    A stacker reads `features`, predictions of level 1 for all rows, beside its view where it has one.
+    It learns from a `sample` of about so many of the rows `train`, from all of them where that is 0. A stacker reads
+    `features`, predictions of level 1 for all rows, beside its view where it has one.
     """
 
     specialist: Specialist
@@ -42,19 +44,33 @@ class Work:
     test: np.ndarray | None = None
     features: Shared | None = None
     rounds: int | None = None  # of boosting, where folds have found them
-    sample: int = 0  # rows of `train` where those are a part of the rows, 0 for all
+    sample: int = 0
+
+    @cached_property
+    def rows(self) -> np.ndarray:
+        """The rows to learn from: the same for all that take a sample of this size from this fold."""
+        if not self.sample:
+            return self.train
+        t = self.table.training
+        seed = seed_for(t.seed, f"{self.sample} rows", self.fold)
+        return self.train[part_of(self.table.y.load()[self.train], self.sample, t.classes, seed)]
+
+    @property
+    def size(self) -> int:
+        """About how many rows it learns from."""
+        return self.sample or len(self.train)
 
     def matrices(self) -> tuple[Any, Any, tuple[int, ...]]:
         """Training matrix, held-out matrix, and the positions of category codes in them."""
         if self.features is None:
             assert self.view is not None
-            seen = self.table.get(self.view, self.train, self.test)
+            seen = self.table.get(self.view, self.rows, self.test)
             return seen.training, seen.held_out, () if seen.view is None else tuple(seen.view.categorical)
         features = self.features.load()
-        fitting, held_out = features[self.train], None if self.test is None else features[self.test]
+        fitting, held_out = features[self.rows], None if self.test is None else features[self.test]
         if self.view is None:
             return fitting, held_out, ()
-        seen = self.table.get(self.view, self.train, self.test)
+        seen = self.table.get(self.view, self.rows, self.test)
         beside = None if self.test is None else side_by_side(seen.held_out, held_out)
         return side_by_side(seen.training, fitting), beside, ()
 
@@ -78,29 +94,25 @@ def fit_and_predict(work: Work, keep: bool) -> dict[str, Any]:
 
 def fit_model(work: Work, X, categorical: tuple[int, ...]):
     """The fitted estimator of a specialist."""
-    t, y = work.table.training, work.table.y.load()[work.train]
+    t, y = work.table.training, work.table.y.load()[work.rows]
     estimator = ready(work.specialist, t.task, t.classes, work.seed, X, y, categorical)
     known = [name for name in estimator.get_params() if name.split("__")[-1] == "rounds"] if work.rounds else []
     estimator.set_params(**dict.fromkeys(known, work.rounds))
-    weight = {} if work.table.weight is None else weight_argument(estimator, work.table.weight.load()[work.train])
+    weight = {} if work.table.weight is None else weight_argument(estimator, work.table.weight.load()[work.rows])
     labels = own_labels(work.specialist, t.labels)
     return estimator.fit(X, y if labels is None else labels[y], **weight)
 
 
 def fewer_rows(work: Work, keep: bool, share: float) -> tuple[Work, bool]:
     """The arguments of a fit that takes about this share of the seconds: it learns from fewer rows."""
-    return sampled(work, max(work.specialist.rows_for(share, len(work.train)), SMALLEST)), keep
+    return sampled(work, max(work.specialist.rows_for(share, work.size), SMALLEST)), keep
 
 
 def sampled(work: Work, most: int) -> Work:
-    """The same fit from at most so many rows; specialists that learn from as many learn from the same, in one view."""
-    if most >= len(work.train):
+    """The same fit from at most so many rows; specialists that learn from as many share a view."""
+    if most >= work.size:
         return work
-    t = work.table.training
-    seed = seed_for(t.seed, f"{most} rows", work.fold)
-    train = work.train[part_of(work.table.y.load()[work.train], most, t.classes, seed)]
-    view = None if work.view is None else replace(work.view, rows=len(train))
-    return replace(work, train=train, view=view, sample=len(train))
+    return replace(work, view=None if work.view is None else replace(work.view, rows=most), sample=most)
 
 
 def part_of(y: np.ndarray, most: int, classes: int, seed: int) -> np.ndarray:

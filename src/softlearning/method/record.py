@@ -270,7 +270,7 @@ def leaderboard(record: Record) -> pd.DataFrame:
         else:
             line["status"] = f"failed: {failed.get(s.name, 'for an unknown reason')}"
         notes = [f"best alone; the blend is {comparison.word}"] if s.name == comparison.rival else []
-        notes += [f"learnt from {crossed.samples[s.name]:,} rows of a fold"] if s.name in crossed.samples else []
+        notes += [f"learnt from {rows:,} rows of a fold"] if (rows := crossed.sample_of(s.name)) else []
         notes += ["takes no sample weights"] if fitted_without_weights(s, record.training) else []
         lines.append(line | {"note": "; ".join(notes)})
     board = pd.DataFrame(lines, columns=COLUMNS)
