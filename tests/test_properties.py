@@ -4,7 +4,6 @@ Each property has a few examples every day and 500 under `slow`.
 """
 
 import io
-import json
 import tempfile
 from functools import cache
 
@@ -24,7 +23,6 @@ from hypothesis.stateful import (
 
 from softlearning import SoftClassifier, SoftRegressor, load
 from softlearning.data.files import read_table, write_table
-from softlearning.data.schema import Schema, infer_schema
 from softlearning.weights import solve_weights
 from tests.stress_log import record
 
@@ -166,12 +164,6 @@ def fewer_answers_are_among_more(task, X, rng):
     low, high = sorted(rng.uniform(0.3, 0.95, 2))
     few, many = (model("classification").predict_selective(X, coverage=c)[1] for c in (low, high))
     assert (few <= many).all()
-
-
-@prop
-def a_schema_through_json(task, X, rng):
-    schema = infer_schema(X)
-    assert Schema.from_dict(json.loads(json.dumps(schema.to_dict()))) == schema
 
 
 def tensor(rng, K=4):
