@@ -230,14 +230,14 @@ def test_what_a_model_claims_of_itself():
 def test_the_busy_machine_is_told_as_it_was():
     busy, idle = (pd.read_csv(RESULTS / folder / "real.csv") for folder in ("busy", "confirmation_2"))
     both = busy.merge(idle[idle.seed == 2], on=["table", "method", "seed"], suffixes=("", "_idle"))
-    ratio, page = both.loss / both.loss_idle, flat((ROOT / "docs" / "measured.md").read_text())
+    ratio, page = both.loss / both.loss_idle, TEXT
     assert f"mean ratio of the losses {np.exp(np.log(ratio).mean()):.3f} over {len(both)} tables" in page
     assert f"worst {ratio.max():.3f}" in page
     assert f"{both.fit_seconds.median():.1f} s against {both.fit_seconds_idle.median():.1f}" in page
 
 
 def test_limits_and_latency_are_told_as_they_were():
-    scale, page = pd.read_csv(RESULTS / "scale" / "scale.csv"), flat((ROOT / "docs" / "measured.md").read_text())
+    scale, page = pd.read_csv(RESULTS / "scale" / "scale.csv"), TEXT
     limits, row_ms = scale[scale.part == "limits"], scale.row_ms[scale.part == "latency"]
     late = (limits.fit_seconds - limits.limit)[limits.fit_seconds > limits.limit]
     assert (limits.status == "ok").all()
