@@ -1,6 +1,7 @@
 """Engines carry tasks; whatever becomes of one, the others are carried on."""
 
 import contextlib
+import multiprocessing
 import os
 import signal
 import threading
@@ -272,6 +273,22 @@ def kill_the_server_once(marker):
 def test_tasks_are_begun_again_when_the_server_dies(tmp_path):
     tasks = [Task("a", 0, kill_the_server_once, (str(tmp_path / "marker"),)), Task("b", 0, grown, (1,))]
     assert all(isinstance(o, Outcome) for o in run(tasks, isolate=True))
+
+
+def test_a_server_that_has_closed_its_pipes_and_is_still_seen_alive_costs_no_try(monkeypatch):
+    dying = module.pool.server()
+    monkeypatch.setattr(module, "TRIES", 1)
+    monkeypatch.setattr(dying, "usable", dying.process.is_alive)
+    monkeypatch.setattr(dying, "requests", closed_at_the_other_end())
+    [outcome] = run([Task("a", 0, grown, (1,))], isolate=True)
+    assert isinstance(outcome, Outcome)
+    assert not dying.process.is_alive()
+
+
+def closed_at_the_other_end():
+    ours, theirs = multiprocessing.Pipe()
+    theirs.close()
+    return ours
 
 
 def test_what_cannot_be_sent_runs_here_unless_there_are_limits():

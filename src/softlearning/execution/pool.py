@@ -118,10 +118,18 @@ class Server:
         """Whether it lives and is this process's own, not that of the process that we were forked from."""
         return self.owner == os.getpid() and self.process.is_alive()
 
-    def fork(self, connection: Connection) -> None:
-        """Have a worker forked that answers by this connection."""
-        with contextlib.suppress(OSError):  # a dead server shows as a worker that is lost
+    def fork(self, connection: Connection) -> bool:
+        """Have a worker forked that answers by this connection; False when the server is no longer there.
+
+        One that is dying closes its pipes a little before it is seen to be dead: it is waited for.
+        """
+        try:
             send_handle(self.requests, connection.fileno(), self.process.pid)
+        except OSError:
+            self.process.kill()
+            self.process.join(PATIENCE)
+            return False
+        return True
 
 
 _server: Server | None = None
@@ -171,7 +179,7 @@ class Worker:
         self.over = ""  # "timeout" or "memory" when it was ended for that
         with theirs:
             if forks():
-                server().fork(theirs)
+                server().fork(theirs) or server().fork(theirs)
             else:
                 self.process = launch(worker.work, theirs)
 
