@@ -81,4 +81,4 @@ def test_the_command_exports_and_writes_a_card(tmp_path):
     assert done.exit_code == 0, done.output
     assert "largest difference" in done.output
     assert (tmp_path / "m.onnx").stat().st_size > 100
-    assert "# A model of progress" in CliRunner().invoke(main, ["card", str(tmp_path / "m")]).output
+    assert "# A model of `progress`" in CliRunner().invoke(main, ["card", str(tmp_path / "m")]).output

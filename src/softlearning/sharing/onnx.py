@@ -166,7 +166,7 @@ class Graph:
             del node.input[:], node.output[:]
             node.input.extend(inputs)
             node.output.extend(outputs)
-            node.name = prefix + node.name
+            node.name = f"{prefix}{len(self.nodes)}"  # converters leave some without a name
             self.nodes.append(node)
         return self.node("Cast", rename(graph.output[-1].name), to=11)
 
