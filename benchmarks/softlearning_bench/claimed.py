@@ -1,9 +1,11 @@
 """Is what a model says of itself true? Its stated risk against the risk on rows that nobody has seen.
 
-    python -m softlearning_bench.claimed noise    targets that are noise: the claim may not be kinder than the truth,
-                                                  and the blend may not look better than its best specialist
-    python -m softlearning_bench.claimed real     real tables cut to 200 rows, judged on all the other rows
-    python -m softlearning_bench.claimed show     both tables in short
+    python -m softlearning_bench.claimed noise 200    targets that are noise: the claim may not be kinder than the
+                                                      truth, nor the blend look better than its best specialist
+    python -m softlearning_bench.claimed real 3       real tables cut to 200 rows, judged on all the other rows
+    python -m softlearning_bench.claimed show         both tables in short
+
+The number is that of draws.
 
 Every fit is of the default estimator. Lines are written as they finish; a second run goes on where the first was.
 """
@@ -66,18 +68,20 @@ def noise_cases(draws: int) -> Iterator[tuple[dict[str, object], object]]:
                 )  # fmt: skip
 
 
-def real_cases(folder: Path) -> Iterator[tuple[dict[str, object], object]]:
-    for table in [t for t in real_tables(folder) if t.rows >= 4 * CUT][:TABLES]:
-        yield {"case": table.name, "classes": 0, "rows": CUT, "draw": 0}, lambda table=table: cut(table)
+def real_cases(folder: Path, draws: int) -> Iterator[tuple[dict[str, object], object]]:
+    for draw in range(draws):
+        for table in [t for t in real_tables(folder) if t.rows >= 4 * CUT][:TABLES]:
+            line = {"case": table.name, "classes": 0, "rows": CUT, "draw": draw}
+            yield line, lambda table=table, draw=draw: cut(table, draw)
 
 
-def cut(table) -> tuple:
+def cut(table, draw: int) -> tuple:
     """A real table, 200 of its rows to learn from and the rest to measure."""
     frame = pd.read_parquet(table.path)
     frame = frame[frame.iloc[:, -1].notna()].reset_index(drop=True)
     X, y = frame.iloc[:, :-1], frame.iloc[:, -1]
     y = y.to_numpy(dtype=float) if table.kind == "regression" else y.astype(str).to_numpy()
-    order = np.random.default_rng(0).permutation(len(y))
+    order = np.random.default_rng(draw).permutation(len(y))
     classes = 1 if table.kind == "regression" else len(np.unique(y[order[:CUT]]))
     return X, y, order[:CUT], order[CUT : CUT + FRESH], classes
 
@@ -98,15 +102,19 @@ def show() -> None:
     by = noise_table.groupby(["classes", "rows"])
     print(by.agg(draws=("gap", "size"), gap=("gap", "mean"), error=("gap", "sem"), better=("better", "mean")).round(4))
     real_table = whole_csv(REAL, COLUMNS)
-    ratio = real_table["claimed"] / real_table["true"]
-    print(f"real tables: {len(ratio)}, mean of claimed over true {ratio.mean():.4f}, standard error {ratio.sem():.4f}")
+    ratio = (real_table["claimed"] / real_table["true"]).groupby(real_table["case"]).mean()
+    draws = len(real_table) / len(ratio)
+    print(
+        f"real tables: {len(ratio)}, {draws:.3g} draws of {CUT} rows each, mean of claimed over true {ratio.mean():.4f}, "
+        f"standard error {ratio.sem():.4f}, median {ratio.median():.4f}"
+    )
 
 
 if __name__ == "__main__":
-    what, *rest = sys.argv[1:] or ["show"]
+    what, draws, *_ = [*sys.argv[1:], "", ""]
     if what == "noise":
-        run(noise_cases(int(rest[0]) if rest else 200), NOISE)
+        run(noise_cases(int(draws or 200)), NOISE)
     elif what == "real":
-        run(real_cases(data_folder()), REAL)
+        run(real_cases(data_folder(), int(draws or 1)), REAL)
     else:
         show()
