@@ -105,8 +105,8 @@ def show() -> None:
     ratio = (real_table["claimed"] / real_table["true"]).groupby(real_table["case"]).mean()
     draws = len(real_table) / len(ratio)
     print(
-        f"real tables: {len(ratio)}, {draws:.3g} draws of {CUT} rows each, mean of claimed over true {ratio.mean():.4f}, "
-        f"standard error {ratio.sem():.4f}, median {ratio.median():.4f}"
+        f"real tables: {len(ratio)}, {draws:.3g} draws of {CUT} rows each, "
+        f"mean of claimed over true {ratio.mean():.4f}, standard error {ratio.sem():.4f}, median {ratio.median():.4f}"
     )
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from click.testing import CliRunner
-from sklearn.datasets import load_breast_cancer, load_diabetes, make_classification, make_friedman1
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, make_classification, make_friedman1
 
 from softlearning import SoftClassifier, SoftRegressor
 from softlearning.cli import main
@@ -14,7 +14,7 @@ from softlearning.cli import main
 pytest.importorskip("skl2onnx", reason="needs the extra [onnx]")
 runtime = pytest.importorskip("onnxruntime", reason="needs the extra [onnx]")
 
-from softlearning.sharing.onnx import CannotExport, export_onnx  # noqa: E402
+from softlearning.sharing.onnx import CannotExport, export_onnx, export_what_can  # noqa: E402
 
 
 @pytest.fixture(autouse=True)
@@ -48,8 +48,8 @@ def test_numbers_of_a_frame_and_boosting_go_too(tmp_path):
 @pytest.mark.parametrize(
     ("make", "specialists", "ask"),
     [
-        (make_classification, ["logistic", "extra_trees", "lightgbm"], "predict_proba"),
-        (make_friedman1, ["ridge", "extra_trees", "lightgbm"], "predict"),
+        (make_classification, ["logistic", "extra_trees", "lightgbm", "catboost"], "predict_proba"),
+        (make_friedman1, ["ridge", "extra_trees", "lightgbm", "catboost"], "predict"),
     ],
 )
 def test_a_thousand_new_rows_are_answered_alike(tmp_path, make, specialists, ask):
@@ -63,6 +63,14 @@ def test_a_thousand_new_rows_are_answered_alike(tmp_path, make, specialists, ask
     np.testing.assert_allclose(exported.reshape(wanted.shape), wanted, rtol=1e-5, atol=1e-5)
 
 
+def test_three_classes_of_a_booster_that_converts_itself(tmp_path):
+    X, y = load_iris(return_X_y=True)
+    X = X.astype(np.float32).astype(float)
+    model = SoftClassifier(["logistic", "catboost"], rule="uniform", cv=2).fit(X, y)
+    export_onnx(model, tmp_path / "m.onnx")
+    np.testing.assert_allclose(answers(tmp_path / "m.onnx", X), model.predict_proba(X), atol=1e-5)
+
+
 def test_members_that_cannot_go_are_named_and_nothing_is_written(tmp_path):
     X, y = load_diabetes(return_X_y=True)
     model = SoftRegressor(["ridge", "svr"], rule="uniform", cv=2).fit(X, y)
@@ -72,6 +80,22 @@ def test_members_that_cannot_go_are_named_and_nothing_is_written(tmp_path):
     words = SoftRegressor(["ridge"], cv=2).fit(pd.DataFrame({"a": y, "kind": ["x", "y"] * 221}), y)
     with pytest.raises(CannotExport, match="kind"):
         export_onnx(words, tmp_path / "m.onnx")
+
+
+def test_a_graph_of_the_members_that_can_go_says_what_the_others_were_worth(tmp_path):
+    X, y = load_diabetes(return_X_y=True)
+    model = SoftRegressor(["ridge", "svr", "decision_tree"], rule="uniform", cv=2).fit(X, y)
+    model.save(tmp_path / "m")
+    where = ["export", str(tmp_path / "m"), "--onnx", str(tmp_path / "m.onnx")]
+    assert CliRunner().invoke(main, where).exit_code == 1
+    done = CliRunner().invoke(main, [*where, "--drop"])
+    assert done.exit_code == 0, done.output
+    rest = model.drop(["svr"])
+    assert f"2 of 3 members could go, weighted anew: held-out loss {rest.cv_risk_:.4g}, with all" in done.output
+    np.testing.assert_allclose(answers(tmp_path / "m.onnx", X)[:, 0], rest.predict(X), rtol=1e-5)
+    alone = SoftRegressor(["svr"], cv=2).fit(X, y)
+    with pytest.raises(CannotExport, match="1 of 1 members cannot go"):
+        export_what_can(alone, tmp_path / "n.onnx")
 
 
 def test_the_command_exports_and_writes_a_card(tmp_path):

@@ -6,6 +6,7 @@ or does not come out the same, is named with the reason. `model.drop(names)` giv
 
 from __future__ import annotations
 
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,11 @@ ROWS = 1_000  # that are compared
 
 
 class CannotExport(ValueError):
-    """Members that have no place in an ONNX graph, with the reasons."""
+    """Members that have no place in an ONNX graph, with the reasons; `members` are their names."""
+
+    def __init__(self, text: str, members: tuple[str, ...] = ()):
+        super().__init__(text)
+        self.members = members
 
 
 def export_onnx(model: Any, path: Path | str, rows: Any = None) -> float:
@@ -56,13 +61,30 @@ def export_onnx(model: Any, path: Path | str, rows: Any = None) -> float:
     if reasons:
         named = "; ".join(f"{name}: {why}" for name, why in reasons.items())
         raise CannotExport(
-            f"nothing was written: {len(reasons)} of {len(record.support())} members cannot go ({named})"
+            f"nothing was written: {len(reasons)} of {len(record.support())} members cannot go ({named})",
+            tuple(reasons),
         )
     made = graph.model(onnx)
     P = predict_members(record.ensemble, record.support(), table)
     worst = float(np.abs(answer(onnxruntime, made, table) - np.einsum("nkc,k->nc", P, record.support_weights())).max())
     Path(path).write_bytes(made.SerializeToString())
     return worst
+
+
+def export_what_can(model: Any, path: Path | str, rows: Any = None) -> tuple[float, Any]:
+    """As `export_onnx`, of a model without the members that cannot go, its weights solved over those that can.
+
+    Returns the largest difference and that model, whose `cv_risk_` tells what they were worth.
+    """
+    try:
+        return export_onnx(model, path, rows), model
+    except CannotExport as error:
+        record = model.record_
+        kept = set(record.support()) - set(error.members)
+        if not error.members or not kept:
+            raise
+        rest = model.drop([name for name in record.crossed.library.names if name not in kept])
+    return export_onnx(rest, path, rows), rest
 
 
 def check_table(model: Any) -> list[str]:
@@ -161,14 +183,18 @@ class Graph:
         graph, prefix = made.graph, f"m{self.count}_"
         self.constants |= {prefix + c.name: numpy_helper.to_array(c) for c in graph.initializer}
         rename = lambda name: X if name == graph.input[0].name else prefix + name if name else name
+        said = graph.output[-1].name
         for node in graph.node:
+            if node.op_type == "ZipMap":  # probabilities by label: the last that CatBoost does
+                said = node.input[0]
+                continue
             inputs, outputs = [rename(n) for n in node.input], [rename(n) for n in node.output]
             del node.input[:], node.output[:]
             node.input.extend(inputs)
             node.output.extend(outputs)
             node.name = f"{prefix}{len(self.nodes)}"  # converters leave some without a name
             self.nodes.append(node)
-        return self.node("Cast", rename(graph.output[-1].name), to=11)
+        return self.node("Cast", rename(said), to=11)
 
     def model(self, onnx: Any) -> Any:
         """The whole as an ONNX model."""
@@ -196,6 +222,8 @@ def converted(estimator: Any, width: int) -> tuple[Any, bool]:
         booster = getattr(estimator, "model_", estimator)
         types = [("x", FloatTensorType([None, width]))]
         return convert_lightgbm(booster, initial_types=types, zipmap=False, target_opset=OPSET), False
+    if type(estimator).__module__.startswith("catboost"):
+        return from_catboost(estimator), False
     from skl2onnx import to_onnx
     from skl2onnx.common.data_types import DoubleTensorType
 
@@ -203,3 +231,12 @@ def converted(estimator: Any, width: int) -> tuple[Any, bool]:
     opsets = {"": OPSET, "ai.onnx.ml": ML_OPSET}
     types = [("x", DoubleTensorType([None, width]))]
     return to_onnx(estimator, initial_types=types, options=options, target_opset=opsets), True
+
+
+def from_catboost(estimator: Any) -> Any:
+    """The ONNX model that CatBoost writes of itself."""
+    import onnx
+
+    with tempfile.TemporaryDirectory() as folder:
+        estimator.save_model(f"{folder}/model.onnx", format="onnx")
+        return onnx.load(f"{folder}/model.onnx")
