@@ -194,6 +194,15 @@ def another_unit(task, X, rng):
 
 
 @prop
+def rows_with_weights(task, X, rng):
+    P, y = tensor(rng)
+    counts = rng.integers(1, 4, len(y))
+    weighted = solve_weights(P, y, sample_weight=counts * 10.0 ** rng.uniform(-6, 6))
+    repeated = solve_weights(np.repeat(P, counts, axis=0), np.repeat(y, counts, axis=0))
+    np.testing.assert_allclose(weighted.weights, repeated.weights, atol=1e-5)
+
+
+@prop
 def the_weights_are_a_point_of_the_simplex(task, X, rng):
     weights = solve_weights(
         *tensor(rng), rule=str(rng.choice(["simplex", "greedy", "nnls", "uniform", "best"]))
@@ -202,8 +211,8 @@ def the_weights_are_a_point_of_the_simplex(task, X, rng):
     same(weights.sum(), 1.0)
 
 
-def test_there_are_nineteen_properties():
-    assert len(PROPERTIES) >= 19
+def test_there_are_twenty_properties():
+    assert len(PROPERTIES) >= 20
 
 
 @pytest.mark.parametrize("holds", PROPERTIES, ids=lambda f: f.__name__)
