@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from multiprocessing.connection import Pipe
 
 import cloudpickle
@@ -104,7 +105,8 @@ def test_a_process_is_ended_with_all_below_it():
     worker.end_tree(psutil.Process(shell.pid))
     shell.stdout.close()
     shell.wait(5)
-    assert not below.is_running() or below.status() == psutil.STATUS_ZOMBIE
+    while below.is_running() and below.status() != psutil.STATUS_ZOMBIE:  # killed: how soon it is gone is the kernel's
+        time.sleep(0.01)
 
 
 def test_a_server_has_its_modules_and_no_polars():

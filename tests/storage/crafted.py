@@ -680,6 +680,8 @@ PREPARATION = {
     "words in one place": value("TfidfVectorizer", "vocabulary_", dict_node(red=0, blue=0)),
     "a pattern that runs for hours": value("TfidfVectorizer", "token_pattern", "(a+)+$"),
     "text read by a function": value("CountVectorizer", "analyzer", function("numpy", "exp")),
+    "cells that name files to read": value("CountVectorizer", "input", "filename", nth=1),
+    "cells that are open files": value("HashingVectorizer", "input", "file", nth=1),
     "a billion hashed columns": value("HashingVectorizer", "n_features", 10**9),
     "n-grams without end": value("HashingVectorizer", "ngram_range", tuple_node(1, 10**9)),
 }

@@ -366,7 +366,11 @@ TOKENS = (r"(?u)\b\w\w+\b", r"(?u)\b\w+\b")
 
 
 def check_words(part: Part) -> None:
-    """Positions of words become columns of a sparse matrix without a look; a pattern could run for hours."""
+    """Positions of words become columns of a sparse matrix without a look; a pattern could run for hours.
+
+    Cells are the text itself, never the name of a file to read.
+    """
+    part.must(part["input"] == "content", "it reads files instead of cells")
     part.must(part["analyzer"] in ("word", "char", "char_wb"), "it reads text in an unknown way")
     part.must(part["token_pattern"] in TOKENS, "it reads text by a pattern of its own")
     part.must(all(1 <= whole(n) <= 20 for n in part["ngram_range"]), "its n-grams are too long")
