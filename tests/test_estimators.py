@@ -560,7 +560,7 @@ def test_a_single_split_is_enough_for_the_guard_and_for_a_stacker(refit):
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        *(("time_limit", v) for v in ("5", -1, float("nan"))),
+        *(("time_limit", v) for v in ("5", -1, float("nan"), True)),
         *(("memory_limit", v) for v in ("lots", -1, float("nan"))),
         *(("n_jobs", v) for v in ("two", 0, 1.5)),
         *(("cv", v) for v in ("x", 1, 2.5)),

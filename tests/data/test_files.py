@@ -1,6 +1,7 @@
 """Files of every format: read whole or in chunks, or refused with the cause; written whole or not at all."""
 
 import csv
+import errno
 import gzip
 import io
 import os
@@ -191,6 +192,17 @@ def test_a_hyphen_is_csv_on_standard_output(capsys, tmp_path, monkeypatch):
 def write(path, text, **options):
     with whole_file(path, **options) as part:
         part.write_text(text)
+
+
+def test_a_file_that_could_not_be_written_is_named(tmp_path, monkeypatch):
+    with pytest.raises(OSError, match=r"No space left on device: '.*model\.soft'"), whole_file(tmp_path / "model.soft"):
+        raise OSError(errno.ENOSPC, "No space left on device")
+    assert os.listdir(tmp_path) == []
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    with pytest.raises(FileNotFoundError, match=r"model\.soft"):
+        write("model.soft", "new")
 
 
 def test_a_link_stays_and_its_file_is_replaced(tmp_path):

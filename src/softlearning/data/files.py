@@ -200,16 +200,21 @@ def whole_file(path: str | Path, *, private: bool = False, mark: str = "") -> It
     A link at `path` stays, and what it points to is replaced. A private file is for its owner alone (mode 0600). A
     process that is killed leaves the other name, which begins with a point and the `mark`.
     """
-    path = Path(os.path.realpath(path))
-    handle, name = tempfile.mkstemp(prefix=f".{mark}", suffix=f".part{path.suffix}", dir=path.parent)
-    os.close(handle)
     try:
-        yield Path(name)
-        if not private:
-            os.chmod(name, 0o666 & ~_umask())
-        os.replace(name, path)
-    finally:
-        Path(name).unlink(missing_ok=True)
+        real = Path(os.path.realpath(path))
+        handle, name = tempfile.mkstemp(prefix=f".{mark}", suffix=f".part{real.suffix}", dir=real.parent)
+        os.close(handle)
+        try:
+            yield Path(name)
+            if not private:
+                os.chmod(name, 0o666 & ~_umask())
+            os.replace(name, real)
+        finally:
+            Path(name).unlink(missing_ok=True)
+    except OSError as error:
+        if error.filename is None and error.errno:  # a full disk, or a working folder that is gone
+            raise OSError(error.errno, error.strerror, os.fspath(path)) from error
+        raise
 
 
 def _umask() -> int:

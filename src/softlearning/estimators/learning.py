@@ -39,7 +39,7 @@ CHECKS = (  # parameter, what it may be, and that in words; before anything runs
     ("refit", lambda v: v in FLAG or (isinstance(v, str) and v == "auto"), "True, False or 'auto'"),
     (
         "time_limit",
-        lambda v: v is None or (isinstance(v, Real) and float(v) > 0),
+        lambda v: v is None or (isinstance(v, Real) and v is not True and float(v) > 0),
         "a positive number of seconds or None",
     ),
     ("n_jobs", lambda v: v is None or (isinstance(v, Integral) and v != 0), "a number of cores, -1 for all, or None"),
