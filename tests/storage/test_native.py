@@ -1,5 +1,7 @@
 """Models of CatBoost and LightGBM: what they write themselves is let through, anything that leads outside is not."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -38,6 +40,16 @@ def test_what_lightgbm_writes_is_let_through(target, categories):
     model = make(n_estimators=4, num_leaves=5, min_child_samples=5, verbose=-1, n_jobs=1)
     fitted = model.fit(X, TARGETS[target], categorical_feature=categories)
     check_lightgbm_text(fitted.booster_.model_to_string())
+
+
+def test_a_lightgbm_split_between_missing_and_present_values_is_let_through():
+    gone = np.arange(60) % 2 == 0
+    model = LGBMRegressor(n_estimators=1, verbose=-1, n_jobs=1, min_child_samples=5)
+    text = model.fit(np.where(gone, np.nan, RNG.normal(size=60))[:, None], gone * 1.0).booster_.model_to_string()
+    assert "threshold=inf" in text
+    check_lightgbm_text(text)
+    with pytest.raises(ModelFileError, match="leaf_value"):
+        check_lightgbm_text(re.sub(r"leaf_value=\S{3}", "leaf_value=inf", text))
 
 
 @pytest.fixture(scope="module")
