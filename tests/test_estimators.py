@@ -77,7 +77,7 @@ def test_the_verdict_names_the_best_specialist_and_the_gain_beyond_noise(rng):
     halves = [Specialist(f"half_{j}", "linear", OneColumn(j, Ridge())) for j in (0, 1)]
     blend, alone = SoftRegressor(halves).fit(X, y), SoftRegressor(["ridge"]).fit(X, y)
     assert blend.verdict_.startswith("the blend is better than its best single specialist, half_")
-    assert alone.verdict_.startswith("the blend is level with its best single specialist, ridge: risk ")
+    assert alone.verdict_.startswith("the blend is the same as its best single specialist, ridge: risk ")
     notes = blend.leaderboard_.set_index("specialist")["note"]
     assert sorted(notes) == ["", "best alone; the blend is better"]
 

@@ -43,7 +43,7 @@ def by_mae(diabetes):
 
 def test_a_metric_with_its_own_loss_is_minimised_exactly(by_mae, diabetes):
     assert by_mae.record_.loss == "absolute"
-    assert "neg_mean_absolute_error itself" in by_mae.aim_
+    assert "the MAE itself" in by_mae.aim_
     squared = SoftRegressor(NUMBERS, cv=3).fit(*diabetes)
     P, y = by_mae.oof_[:, :, 0], diabetes[1]
     assert by_mae.certificate_["gap"] <= 1e-8 * by_mae.certificate_["objective"]
@@ -58,8 +58,8 @@ def test_score_leaderboard_and_verdict_speak_of_the_metric(by_mae, diabetes):
     assert board.loc["ridge", "cv_score"] == pytest.approx(ridge)
     assert (board["cv_low"] < board["cv_score"]).all()
     assert (board["cv_score"] < board["cv_high"]).all()
-    assert "neg_mean_absolute_error" in by_mae.verdict_
     held = by_mae.cv_score_
+    assert f": MAE {-held['score']:.4g} (95 % interval {-held['high']:.4g} to {-held['low']:.4g})" in by_mae.verdict_
     rows = by_mae.record_.held_out
     assert held["score"] == pytest.approx(-np.abs(rows.target - rows.blend).mean())
     assert held["low"] < held["score"] < held["high"]
@@ -116,7 +116,16 @@ def test_weights_and_groups_count(diabetes):
     assert model.cv_score_["score"] == pytest.approx(-expected)
 
 
-@pytest.mark.parametrize(("metric", "words"), [("acuracy", "accuracy"), ("roc_auc", "roc_auc"), ("r2", "r2")])
+@pytest.mark.parametrize(
+    ("metric", "words"),
+    [
+        ("acuracy", "accuracy"),
+        ("roc_auc", "roc_auc"),
+        ("r2", "r2"),
+        ("roc", "mean 'roc_auc'"),
+        ("x", "f1, r2, auc, log_loss"),
+    ],
+)
 def test_a_metric_that_cannot_be_is_refused_before_any_fit(metric, words):
     X, y = np.random.default_rng(0).normal(size=(30, 2)), np.arange(30) % 3
     if metric == "r2":
@@ -126,8 +135,8 @@ def test_a_metric_that_cannot_be_is_refused_before_any_fit(metric, words):
 
 
 def test_a_metric_of_one_class_says_of_which(by_f1):
-    assert "no loss of its own for f1 of 'sick'" in by_f1.aim_
-    assert "f1 of 'sick'" in by_f1.verdict_
+    assert "no loss of its own for f1 of class 'sick'" in by_f1.aim_
+    assert "f1 of class 'sick'" in by_f1.verdict_
     assert aim_of("f1_macro", "classification").shown(by_f1.classes_) == "f1_macro"
     assert aim_of("f1", "classification").shown(None) == "f1"
 

@@ -70,6 +70,7 @@ def test_better_and_worse_mean_more_than_two_standard_errors():
     assert not Comparison("a", 1.0, 1.3, 0.3, 0.2).better
     assert Comparison("a", 1.5, 1.0, -0.5, 0.2).worse
     assert "level with its best single specialist, a" in str(Comparison("a", 1.0, 1.0, 0.0, 0.2))
+    assert str(Comparison("a", 1.0, 1.0, 0.0, 0.0)) == "the blend is the same as its best single specialist, a: risk 1"
 
 
 def test_a_difference_that_only_one_group_shows_is_undecided(model):

@@ -8,9 +8,10 @@ from typing import Any
 
 
 def closest(name: str, names: Iterable[Any]) -> str | None:
-    """The name that is probably meant: the same but for upper and lower case, or one spelt alike."""
-    folded = {str(n).casefold(): str(n) for n in reversed(list(names))}
-    found = get_close_matches(str(name).casefold(), folded, n=1, cutoff=0.65)  # `area` is not meant by `target`
+    """The name that is probably meant: the same but for upper and lower case, one spelt alike, or one begun."""
+    folded, typed = {str(n).casefold(): str(n) for n in reversed(list(names))}, str(name).casefold()
+    found = get_close_matches(typed, folded, n=1, cutoff=0.65)  # `area` is not meant by `target`
+    found = found or sorted((n for n in folded if len(typed) > 2 and n.startswith(typed)), key=len)
     return folded[found[0]] if found else None
 
 

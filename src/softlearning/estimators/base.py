@@ -19,6 +19,7 @@ from softlearning.data.schema import describe
 from softlearning.estimators.learning import Learning
 from softlearning.evaluation.aims import aim_of, as_stored, standing
 from softlearning.evaluation.explanation import error_slices, interactions, shapley
+from softlearning.evaluation.scoring import as_read
 from softlearning.execution import cores, one_thread
 from softlearning.library import as_rows, every_row
 from softlearning.method.ensemble import needed, predict_chunks
@@ -94,9 +95,9 @@ class SoftLearning(Learning):
         if not hasattr(self, "record_"):
             return diagram
         said = [f"{self.verdict_[:1].upper()}{self.verdict_[1:]}."]
-        if self.record_.crossed.oof is not None:
-            held = self.cv_score_
-            said.insert(0, f"{held['metric']} {held['score']:.4g} on held-out rows, 95 % interval {held['low']:.4g} to "
+        if self.record_.crossed.oof is not None and self.metric_ is None:  # else the verdict has it
+            held = as_read(self.cv_score_)
+            said.insert(0, f"{held['name']} {held['value']:.4g} on held-out rows, 95 % interval {held['low']:.4g} to "
                            f"{held['high']:.4g}.")  # fmt: skip
         heavy = self.weights_[self.weights_ > 0].sort_values(ascending=False)
         rows = "".join(f"<tr><td>{escape(str(n))}</td><td>{w:.3f}</td></tr>" for n, w in heavy.items())

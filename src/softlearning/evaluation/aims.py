@@ -27,6 +27,7 @@ from softlearning.evaluation.scoring import (
     ordered_places,
     recorded,
     scorers,
+    spoken,
 )
 from softlearning.method.decisions import Decision, Optimum, best_of_counts, best_threshold, decision_rule, ranking
 from softlearning.method.record import HeldOut, Record
@@ -78,7 +79,8 @@ class Aim:
     def shown(self, labels: np.ndarray | None) -> str:
         """The name; of two classes, with the one that it is about."""
         about_one = labels is not None and len(labels) == 2 and self.name in (*OF_ONE_CLASS, "average_precision")
-        return f"{self.name} of {labels.tolist()[1]!r}" if about_one else self.name  # type: ignore[union-attr]
+        name, _ = spoken(self.name)
+        return f"{name} of class {labels.tolist()[1]!r}" if about_one else name  # type: ignore[union-attr]
 
     @property
     def of_labels(self) -> bool:
@@ -239,13 +241,13 @@ class Choice:
         name = aim.shown(labels)
         if not told and aim.name == RANKED and labels is not None:
             order = " < ".join(map(str, labels[ordered_places(aim.order, labels)]))
-            what = f"the squared error of cumulative probabilities, which is {aim.name} itself"
+            what = f"the squared error of cumulative probabilities, which is the {name} itself"
             return f"the classes have an order, {order}: the weights minimise {what}"
         if not told and aim.own:
-            return f"the weights minimise the {self.loss} loss, which is {aim.name} itself"
+            return f"the weights minimise the {self.loss} loss, which is the {name} itself"
         if told:
             return f"the weights minimise the {self.loss} loss, as told; {name} is only reported"
-        scores = ", ".join(f"{what} {value:.4g}" for what, value in self.tried)
+        scores = ", ".join(f"{what} {spoken(aim.name)[1] * value:.4g}" for what, value in self.tried)
         choice = "of what serves it, the best beyond noise was taken"
         return f"there is no loss of its own for {name}: {choice} (held out: {scores})"
 
@@ -379,8 +381,13 @@ def verdict(found: Evaluation, record: Record, aim: Aim) -> str:
     error = f"standard error of the difference {line['std_error']:.2g}"
     if not np.isfinite(line["std_error"]):
         relation, error = "beside", "too few rows to tell them apart"
-    metric, mine, theirs = aim.shown(record.training.labels), scores.loc[BLEND], scores.loc[rival, "score"]
+    metric, sign = aim.shown(record.training.labels), spoken(aim.name)[1]
+    mine, theirs = sign * scores.loc[BLEND, ["score", "low", "high"]], sign * scores.loc[rival, "score"]
+    low, high = sorted((mine["low"], mine["high"]))
+    against = f" against {theirs:.4g}, {error}"
+    if line["difference"] == line["std_error"] == 0:
+        relation, against = "the same as", ""
     return (
         f"the blend is {relation} its best single specialist, {rival}: {metric} {mine['score']:.4g} "
-        f"({found.level:.0%} interval {mine['low']:.4g} to {mine['high']:.4g}) against {theirs:.4g}, {error}"
+        f"({100 * found.level:.0f} % interval {low:.4g} to {high:.4g}){against}"
     )

@@ -25,6 +25,11 @@ ALIASES = {
     "mape": "neg_mean_absolute_percentage_error", "rmsle": "neg_root_mean_squared_log_error",
     "median_absolute_error": "neg_median_absolute_error", "ordinal": "neg_ranked_probability_score",
 }  # fmt: skip
+USUAL = ("accuracy", "f1", "r2", *ALIASES)  # what is offered first for a name that is none
+SPOKEN = {
+    "neg_log_loss": "log loss", "neg_root_mean_squared_error": "RMSE", "neg_mean_absolute_error": "MAE", "r2": "R²",
+    "roc_auc": "AUC",
+}  # fmt: skip
 METRICS = {True: ("accuracy", "neg_log_loss"), False: ("r2", "neg_root_mean_squared_error")}  # by is_classifier
 RANKED = "neg_ranked_probability_score"  # of ordered classes; ours, scikit-learn has none
 BLOCKS = 100  # parts that a metric without closed form is jackknifed over
@@ -107,6 +112,20 @@ def metric_name(metric: Any) -> str:
     return getattr(function, "__name__", type(metric).__name__)
 
 
+def spoken(name: str) -> tuple[str, int]:
+    """What people call a metric, and the sign they read it with: an error is positive."""
+    if name.startswith("neg_"):
+        return SPOKEN.get(name, name.removeprefix("neg_").replace("_", " ")), -1
+    return SPOKEN.get(name, name), -1 if name.startswith("pinball:") else 1
+
+
+def as_read(line: Mapping[str, Any]) -> dict[str, Any]:
+    """Name, value, low and high of a line of scores as people read them: an error is positive."""
+    name, sign = spoken(str(line["metric"]))
+    low, high = sorted((sign * float(line["low"]), sign * float(line["high"])))
+    return {"name": name, "value": sign * float(line["score"]), "low": low, "high": high}
+
+
 def _scorer(metric: Any) -> Any:
     if isinstance(metric, str):
         name = metric_name(metric)
@@ -116,7 +135,7 @@ def _scorer(metric: Any) -> Any:
         if name == RANKED:
             return RankedScorer()
         if name not in get_scorer_names():
-            raise ValueError(f"no metric is called {metric!r}; {nearest(name, get_scorer_names())}")
+            raise ValueError(f"no metric is called {metric!r}; {nearest(name, (*USUAL, *get_scorer_names()))}")
         return NamedScorer(get_scorer(name))
     return metric if isinstance(metric, RankedScorer) or hasattr(metric, "_score_func") else make_scorer(metric)
 

@@ -80,6 +80,8 @@ class Comparison:
         if self.word == "undecided":
             error = "a single group of rows cannot tell them apart"
         figures = f"risk {self.risk:.4g} against {self.rival_risk:.4g}, {error}"
+        if self.gain == self.error == 0:
+            relation, figures = "the same as", f"risk {self.risk:.4g}"
         return f"the blend is {relation} its best single specialist, {self.rival}: {figures}"
 
 

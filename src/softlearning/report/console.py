@@ -7,16 +7,10 @@ from textwrap import wrap
 from typing import Any
 
 from softlearning.data.messages import printable
+from softlearning.evaluation.scoring import spoken
 from softlearning.report import words
 
 WIDTH = 80
-METRICS = {
-    "neg_log_loss": "log loss",
-    "neg_root_mean_squared_error": "RMSE",
-    "accuracy": "accuracy",
-    "r2": "R²",
-    "roc_auc": "AUC",
-}  # scikit-learn's name -> ours
 
 
 def model(summary: dict[str, Any]) -> list[str]:
@@ -96,9 +90,8 @@ def scores(found: Any) -> list[str]:
     title = f"Scored on {int(found.folds['rows'].sum())} rows:"
     rows = [("", "score", "95 % interval")]
     for line in found.scores.itertuples():
-        sign = -1 if line.metric.startswith("neg_") else 1
+        name, sign = spoken(line.metric)
         low, high = sorted((sign * line.low, sign * line.high))
-        name = METRICS.get(line.metric, line.metric)
         rows.append((name, number(sign * line.score), f"{number(low)} to {number(high)}"))
     return [title, *columns(rows, right=(1,))]
 
@@ -110,9 +103,9 @@ def differences(found: Any, names: dict[str, str]) -> list[str]:
     rows = [("", first, second, f"{first} minus {second} (95 %)", "")]
     scores = found.scores.set_index(["metric", "candidate"])["score"]
     for d in found.differences.itertuples():
-        sign = -1 if d.metric.startswith("neg_") else 1
+        name, sign = spoken(d.metric)
         span = " to ".join(number(end, "+") for end in sorted((sign * d.low, sign * d.high)))
         ours, theirs = (number(sign * scores[d.metric, key]) for key in names)
         verdict = d.verdict if d.verdict == "no clear difference" else f"{first} is {d.verdict}"
-        rows.append((METRICS.get(d.metric, d.metric), ours, theirs, span, verdict))
+        rows.append((name, ours, theirs, span, verdict))
     return [f"Scored on {int(found.folds['rows'].sum())} rows.", *titles, *columns(rows, right=(1, 2, 3))]

@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from softlearning.data.schema import summary as table_summary
 from softlearning.data.versions import versions
 from softlearning.evaluation.aims import aim_of, decide_held_out
+from softlearning.evaluation.scoring import as_read, spoken
 from softlearning.execution import one_thread
 from softlearning.library import dummy_row
 from softlearning.method.crossfit import read_by, weigh
@@ -167,13 +168,7 @@ def answer(record: Record, said: np.ndarray) -> dict[str, Any]:
 
 def asked_for(model) -> dict[str, Any] | None:
     """The metric that was asked for on the held-out rows, with its interval; a loss as a loss."""
-    if model.metric_ is None:
-        return None
-    line = model.cv_score_
-    metric = str(line["metric"])
-    sign, name = (-1, metric.removeprefix("neg_")) if metric.startswith("neg_") else (1, metric)
-    low, high = sorted((sign * float(line["low"]), sign * float(line["high"])))
-    return {"name": name.replace("_", " "), "value": sign * float(line["score"]), "low": low, "high": high}
+    return None if model.metric_ is None else as_read(model.cv_score_)
 
 
 def aim(model) -> dict[str, Any] | None:
@@ -182,7 +177,7 @@ def aim(model) -> dict[str, Any] | None:
     if model.metric_ is None and decision is None:
         return None
     return {
-        "metric": None if model.metric_ is None else str(model.cv_score_["metric"]),
+        "metric": None if model.metric_ is None else spoken(str(model.cv_score_["metric"]))[0],
         "verdict": model.verdict_,
         "weights": getattr(model, "aim_", ""),
         "threshold": None if decision is None else decision.threshold,
@@ -284,7 +279,9 @@ def leaderboard_lines(model) -> list[dict[str, Any]]:
     effective = dict(zip(names, record.handed_down(alpha).tolist()))
     reasons = why_these_weights(names, record.pooled, held.target, alpha, sample_weight=held.weight)
     why = {reason.specialist: in_words(reason) for reason in reasons}
-    lines = ({str(k): v for k, v in line.items()} for line in model.leaderboard_.to_dict("records"))
+    sign = 1 if model.metric_ is None else spoken(str(model.cv_score_["metric"]))[1]
+    board = model.leaderboard_ if sign > 0 else model.leaderboard_.assign(cv_score=-model.leaderboard_["cv_score"])
+    lines = ({str(k): v for k, v in line.items()} for line in board.to_dict("records"))
     return [
         {**line, "effective": effective[line["specialist"]], "reason": why[line["specialist"]]}
         for line in lines

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from softlearning.data.versions import versions
+from softlearning.evaluation.scoring import as_read
 
 FEW = 30  # rows of a class below which its answers are not to be relied on
 
@@ -70,9 +71,9 @@ def measured(model: Any) -> list[str]:
     """The score on held-out rows, with its interval, and what the interval is about."""
     if model.record_.crossed.oof is None:
         return [f"Held-out {model.record_.loss} loss {model.cv_risk_:.4g}; the predictions behind it were not kept."]
-    held, folds = model.cv_score_, len(model.record_.crossed.splits)
+    held, folds = as_read(model.cv_score_), len(model.record_.crossed.splits)
     return [
-        f"{held['metric']}: {held['score']:.4g} (95 % interval {held['low']:.4g} to {held['high']:.4g}) and "
+        f"{held['name']}: {held['value']:.4g} (95 % interval {held['low']:.4g} to {held['high']:.4g}) and "
         f"{model.record_.loss} loss {model.cv_risk_:.4g}, on rows that {folds} folds held out: no specialist, weight "
         "or threshold had seen them.",
         getattr(model, "aim_", "") and f"Aim: {model.aim_}.",
