@@ -101,14 +101,14 @@ def open_bytes(path: Path) -> Any:
 
 
 def pyarrow_for(path: Path) -> Any:
-    """The package that reads and writes this file."""
+    """The package that reads and writes files that end like this one."""
     try:
         import pyarrow as pa
         import pyarrow.feather
         import pyarrow.ipc
         import pyarrow.parquet
     except ImportError:
-        raise ValueError(f"{path.name} needs pyarrow: pip install 'softlearning[arrow]'") from None
+        raise ValueError(f"{path.suffix} files need pyarrow: pip install 'softlearning[arrow]'") from None
     return pa
 
 

@@ -170,7 +170,8 @@ def _read_excel(path: Path, rows: int | None) -> Iterator[pd.DataFrame]:
     try:
         frame = pd.read_excel(path, engine=engine, dtype=object).infer_objects()
     except ImportError:
-        raise ValueError(f"{path.name} needs {engine}: pip install {engine}; or save the sheet as csv") from None
+        package = "'softlearning[excel]'" if engine == "openpyxl" else engine
+        raise ValueError(f"{path.name} needs {engine}: pip install {package}; or save the sheet as csv") from None
     except (ValueError, OSError, KeyError, zipfile.BadZipFile) as error:
         raise ValueError(f"{path} is not a readable Excel file ({error}); save the sheet as csv") from None
     yield from _parts(frame, rows)
@@ -260,7 +261,7 @@ def _write_excel(frames: Iterable[pd.DataFrame], part: Path) -> int:
     try:
         safe.to_excel(part, index=False, engine="openpyxl")
     except ImportError:
-        raise ValueError("Excel files need openpyxl: pip install openpyxl; or write csv") from None
+        raise ValueError("Excel files need openpyxl: pip install 'softlearning[excel]'; or write csv") from None
     return len(frame)
 
 

@@ -199,7 +199,7 @@ def _guess_words(cells: Cells, name: str) -> Column:
         return _guess_numbers(cells, name, style)
     if style := date_style(words):
         formats = style.replace("|", " and ")
-        return _as_date(cells, name, f"strings read as dates ({formats})", style)
+        return _as_date(cells, name, f"read as dates ({formats})", style)
     if {word.casefold() for word in words} == {"true", "false"}:
         return _as_number(cells, name, "strings true and false", "boolean")
     if reason := _code_like(words, cells, name):
@@ -219,7 +219,7 @@ def _guess_numbers(cells: Cells, name: str, style: str) -> Column:
     column = _guess(Cells("number", data, whole=whole), name)
     if column.type != "number":
         return column
-    return _as_number(cells, name, f"strings read as numbers, such as {cells.filled[0]!r}", style=style)
+    return _as_number(cells, name, f"read as numbers, such as {cells.filled[0]!r}", style=style)
 
 
 TIME_NAME = re.compile(r"years?|month|week|day|date|time|timestamp|hour|quarter|step|period|epoch|age|t")
@@ -401,10 +401,10 @@ def describe(schema: Schema) -> str:
     sentences = [f"{_count(facts['rows'], 'row')}, {_count(facts['columns'], 'column')}: {', '.join(parts)}"]
     if facts["missing"]:
         sentences.append(_count(facts["missing"], "missing cell"))
-    sentences += [f"dropped `{printable(name)}`, {reason}" for name, reason in list(facts["dropped"].items())[:10]]
-    if len(facts["dropped"]) > 10:
-        sentences.append(f"dropped {len(facts['dropped']) - 10} more")
-    lines = ["; ".join(sentences), *(_line(column) for column in schema.columns[:40])]
+    if gone := [f"`{printable(name)}`" for name in facts["dropped"]]:
+        sentences.append(f"dropped {', '.join(gone[:3])}" + (f" and {len(gone) - 3} more" if len(gone) > 3 else ""))
+    width = min(28, max((len(printable(column.name)) for column in schema.columns), default=0))
+    lines = ["; ".join(sentences), *(_line(column, width) for column in schema.columns[:40])]
     if len(schema.columns) > 40:
         lines.append(f"  .. and {len(schema.columns) - 40} more columns")
     return "\n".join(lines)
@@ -415,12 +415,18 @@ def _count(number: int, word: str) -> str:
     return f"{number} {word if number == 1 else plural}"
 
 
-def _line(column: Column) -> str:
+def _line(column: Column, width: int) -> str:
+    """Name, type, why and what is in it, cut to a screen of 80 columns."""
     facts = [column.reason]
+    if column.missing and column.type != "empty":
+        facts.append(f"{column.missing} missing")
     if column.low is not None and column.high is not None:
-        facts.append(f"{column.low:g} to {column.high:g}")
+        facts.append(f"{_plain(column.low)} to {_plain(column.high)}")
     if column.categories:
         facts.append(", ".join(column.categories[:4]) + (", .." if len(column.categories) > 4 else ""))
-    if column.missing:
-        facts.append(f"{column.missing} missing")
-    return printable(f"  {column.name[:28]:<28} {column.type:<10} {'; '.join(facts)}")
+    line = f"  {printable(column.name)[:width]:<{width}}  {column.type:<10}  {printable('; '.join(facts))}"
+    return line if len(line) <= 80 else line[:77] + " .."
+
+
+def _plain(value: float) -> str:
+    return f"{value:,.0f}" if value == round(value) and abs(value) < 1e12 else f"{value:.4g}"

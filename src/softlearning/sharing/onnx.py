@@ -42,7 +42,7 @@ def export_onnx(model: Any, path: Path | str, rows: Any = None) -> float:
         import onnx
         import onnxruntime
     except ImportError:
-        raise ImportError("ONNX graphs need the extra: pip install softlearning[onnx]") from None
+        raise ImportError("ONNX graphs need the extra: pip install 'softlearning[onnx]'") from None
     names = check_table(model)
     record = model.record_
     table = sample(model) if rows is None else model.specialist_table(rows)[:ROWS]

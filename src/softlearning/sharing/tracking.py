@@ -25,7 +25,7 @@ def log_to_mlflow(model: Any, uri: str, *, experiment: str = "softlearning", pag
     try:
         from mlflow.tracking import MlflowClient
     except ImportError:
-        raise ImportError("logging to MLflow needs the extra: pip install softlearning[mlflow]") from None
+        raise ImportError("logging to MLflow needs the extra: pip install 'softlearning[mlflow]'") from None
     from softlearning.sharing.card import model_card
 
     client = MlflowClient(tracking_uri=uri)
