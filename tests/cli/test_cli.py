@@ -3,7 +3,10 @@
 import subprocess
 import sys
 
+import click
 import pytest
+
+from softlearning.cli import main, plain_errors
 
 
 def test_help_needs_neither_numpy_nor_scikit_learn():
@@ -24,6 +27,21 @@ def test_every_command_explains_itself(run, command):
     answer = run(command, "--help")
     assert answer.exit_code == 0
     assert "Usage" in answer.output
+
+
+def test_no_line_of_the_list_of_commands_is_cut(run):
+    said = run("--help", terminal_width=80).output.split("Commands:")[1]
+    assert "studio" in said
+    assert "..." not in said
+
+
+def test_a_reader_that_has_enough_is_no_error():
+    def have_enough(*_):
+        raise BrokenPipeError
+
+    context = click.Context(main, obj={"traceback": False})
+    with pytest.raises(BrokenPipeError), plain_errors(context):  # which click answers without a word
+        have_enough()
 
 
 def test_the_library_by_itself_has_help_and_names_the_package_of_other_commands(run, monkeypatch):

@@ -94,6 +94,10 @@ def test_groups_weights_types_and_task_are_followed(run, tmp_path, rng):
     answer = run("fit", "t.csv", "--target", "y", "--out", "m", *words, "--jobs", 1)
     assert answer.exit_code == 0, answer.output
     assert "2 columns: 1 number, 1 category" in answer.output
+    table["w"] = "heavy"
+    table.to_csv(tmp_path / "t.csv", index=False)
+    wrong = run("fit", "t.csv", "--target", "y", "--out", "m2", *words)
+    assert "column `w` cannot weigh rows: 'heavy' is not a number" in wrong.output
     assert "Target `y`: regression\n" in answer.output
 
 

@@ -130,7 +130,7 @@ def test_excel_is_read_or_the_remedy_is_named(tmp_path):
         FRAME.to_excel(path, index=False)
     except ImportError:
         path.write_bytes(EMPTY_WORKBOOK)
-        with pytest.raises(ValueError, match=r"needs openpyxl: pip install openpyxl; or save the sheet as csv"):
+        with pytest.raises(ValueError, match=r"pip install 'softlearning\[excel\]'; or save the sheet as csv"):
             read_table(path)
     else:
         pd.testing.assert_frame_equal(read_table(path), FRAME)

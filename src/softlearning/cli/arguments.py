@@ -170,6 +170,8 @@ def plain_errors(context: click.Context) -> Iterator[None]:
         kept = f"finished work is in {folder}; the same command goes on from there" if folder else NOT_KEPT
         click.echo(f"\nStopped: {kept}.", err=True)
         context.exit(INTERRUPTED)
+    except BrokenPipeError:
+        raise  # whoever read standard output has enough; click ends quietly
     except USER_ERRORS as error:
         if context.find_root().obj["traceback"]:
             raise

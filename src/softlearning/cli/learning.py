@@ -209,6 +209,7 @@ def _library(text: str) -> str | list[str]:
 def _split(frame, target: str, group: str | None, weight: str | None, drop: tuple[str, ...]):
     """Features, target, groups and weights; rows without a target are skipped, and counted."""
     from softlearning.data.schema import read_target
+    from softlearning.evaluation.rows import weights
 
     asked = {"--target": target, "--groups": group, "--weights": weight}
     roles = {option: column_of(frame, name, option) for option, name in asked.items() if name is not None}
@@ -221,8 +222,8 @@ def _split(frame, target: str, group: str | None, weight: str | None, drop: tupl
     X = frame.drop(columns=[*roles.values(), *(column_of(frame, name, "--drop") for name in drop)], errors="ignore")
     if not X.shape[1]:
         raise click.UsageError(f"the table has no column besides {', '.join([*roles.values(), *drop])}")
-    taken = (None if name is None else frame[name].to_numpy() for name in (group, weight))
-    return X, read_target(frame[target]).rename(target), *taken
+    groups = None if group is None else frame[group].to_numpy()
+    return X, read_target(frame[target]).rename(target), groups, None if weight is None else weights(frame[weight])
 
 
 def in_time_order(frame, column: str, folds: int | None):

@@ -13,7 +13,10 @@ from softlearning.cli.arguments import FILE, KEY_FILE, check_outputs, load_model
 @KEY_FILE
 @click.pass_context
 def card(context, model, out):
-    """Write a model card: what MODEL learnt from, how it was measured, and for whom it is not."""
+    """Write a model card, one page of Markdown.
+
+    It tells what MODEL learnt from, how it was measured, and for whom it is not.
+    """
     from softlearning.sharing.card import model_card
 
     with plain_errors(context):
@@ -33,7 +36,10 @@ def card(context, model, out):
 @KEY_FILE
 @click.pass_context
 def export(context, model, out, rows, drop):
-    """Write MODEL as an ONNX graph, after comparing it on 1,000 rows; members that cannot go are named."""
+    """Write MODEL as an ONNX graph.
+
+    It is compared on 1,000 rows before it is written; members that cannot go are named.
+    """
     from softlearning.sharing.onnx import export_onnx, export_what_can
 
     check_outputs(out)

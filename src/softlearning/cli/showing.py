@@ -16,7 +16,7 @@ PORT = click.IntRange(1, 65535)
 @click.option("--jobs", type=int, default=2, show_default=True, help="Cores to use; -1 for all.")
 @click.pass_context
 def demo(context, out, jobs):
-    """Fit a real table beside two rivals and show what comes out; one to two minutes."""
+    """Fit a real table beside two rivals: one to two minutes."""
     from softlearning.demo import run_demo
 
     with plain_errors(context):
@@ -36,7 +36,10 @@ def demo(context, out, jobs):
 @KEY_FILE
 @click.pass_context
 def serve(context, model, host, port, workers, token_file, hosts):
-    """Answer predictions over HTTP: POST /predict; /docs says how, /health, /ready and /metrics how it is."""
+    """Answer predictions over HTTP.
+
+    POST /predict; /docs says how, /health, /ready and /metrics how it is.
+    """
     with plain_errors(context):
         from softlearning.serve import serve_model
 
@@ -53,7 +56,10 @@ def serve(context, model, host, port, workers, token_file, hosts):
 @click.option("--browser/--no-browser", default=True, help="Open the page.")
 @click.pass_context
 def studio(context, folder, port, browser):
-    """Everything in the browser, on this machine: drop a table, fit, read the report, score another file."""
+    """Everything in the browser, on this machine.
+
+    Drop a table, fit, read the report, score another file.
+    """
     with plain_errors(context):
         from softlearning.studio import serve_studio
 

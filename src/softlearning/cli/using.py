@@ -42,7 +42,10 @@ WEIGHTS = click.option("--weights", "--weight", "weight", metavar="COLUMN", help
 @KEY_FILE
 @click.pass_context
 def evaluate(context, model, table, target, group, weight):
-    """Score MODEL on the rows of TABLE, which it must not have seen: metrics with 95 % intervals."""
+    """Score MODEL on rows that it has not seen.
+
+    The target is in TABLE: metrics with 95 % intervals.
+    """
     with plain_errors(context):
         fitted = load_model(model)
         print_scores(fitted, read_and_answer(fitted, table), target=target, group=group, weight=weight)
@@ -58,7 +61,10 @@ def evaluate(context, model, table, target, group, weight):
 @KEY_FILE
 @click.pass_context
 def compare(context, first, second, table, target, group, weight):
-    """Score the models A and B on the rows of TEST, which neither has seen, and whether they differ beyond noise."""
+    """Tell whether two models differ beyond noise.
+
+    A and B are scored on the rows of TEST, which neither has seen.
+    """
     from softlearning.evaluation.rows import score_parts
     from softlearning.report import console
 
@@ -83,9 +89,10 @@ def compare(context, first, second, table, target, group, weight):
 @KEY_FILE
 @click.pass_context
 def predict(context, model, table, out, keep, coverage):
-    """Predict the rows of TABLE: prediction, one probability per class or an interval, disagreement.
+    """Predict the rows of TABLE.
 
-    Large files are read, predicted and written part by part. Where the target is in the table, it is scored as well.
+    A row gets its prediction, one probability per class or an interval, and the disagreement. Large files are read,
+    predicted and written part by part. Where the target is in the table, it is scored as well.
     """
     from softlearning.data.files import write_table
 
@@ -119,7 +126,10 @@ def _rows_to_write(model, table: Path, keep: tuple[str, ...], coverage: float, m
 @KEY_FILE
 @click.pass_context
 def report(context, models, out, rows):
-    """Write a page about MODEL: how good, against what, how sure, and why. With OTHER, both side by side."""
+    """Write a page about MODEL, or two side by side.
+
+    How good, against what, how sure, and why.
+    """
     if len(models) > 2:
         raise click.UsageError("one model, or two to set side by side")
     check_outputs(out)

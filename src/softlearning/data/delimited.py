@@ -108,7 +108,7 @@ def pyarrow_for(path: Path) -> Any:
         import pyarrow.ipc
         import pyarrow.parquet
     except ImportError:
-        raise ValueError(f"{path.suffix} files need pyarrow: pip install 'softlearning[arrow]'") from None
+        raise ValueError(f"{path.suffix or path.name} needs pyarrow: pip install 'softlearning[arrow]'") from None
     return pa
 
 

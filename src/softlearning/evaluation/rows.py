@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -43,7 +44,8 @@ def score_parts(
     for frame, answers in parts:
         for role, columns in found.items():
             column = named(frame, str(roles[role]))
-            columns.append(truth(model, column) if role == "target" else column.to_numpy())
+            read = {"target": partial(truth, model), "weight": weights}.get(role, pd.Series.to_numpy)
+            columns.append(read(column))
         for name, said in answers.items():
             predicted[name].append(said.value[:, None] if said.probability is None else said.probability)
             answered[name].append(said.value)
@@ -72,6 +74,14 @@ def named(frame: pd.DataFrame, name: str) -> pd.Series:
     if name not in frame.columns:
         raise ValueError(f"the table has no column {name!r}; {nearest(name, frame.columns)}")
     return frame[name]
+
+
+def weights(column: pd.Series) -> np.ndarray:
+    """A column of weights, which may be strings that are numbers."""
+    found = read_target(column)
+    if found.dtype.kind not in "biuf":
+        raise ValueError(f"column `{column.name}` cannot weigh rows: {found.iloc[0]!r} is not a number")
+    return found.to_numpy(float)
 
 
 def truth(model: Any, column: pd.Series) -> np.ndarray:
