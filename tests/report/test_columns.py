@@ -26,7 +26,8 @@ def test_words_are_parts_of_their_own_and_classes_name_the_one_that_moves(classi
     assert age["number"]
     assert age["of"] in ("low", "high")
     assert {p["name"] for p in town["parts"]} == {"Riga", "Bonn", "Lima"}
-    assert all(0 <= p["error"] <= 1 for p in town["parts"])
+    assert all(0 <= p["low"] <= p["error"] <= p["high"] <= 1 for p in town["parts"])
+    assert all(p["low"] < p["high"] for p in town["parts"])  # also where no row is wrong
 
 
 def test_rows_that_the_model_was_fitted_on_tell_nothing(regressed):
@@ -49,6 +50,9 @@ def test_parts_of_a_column():
     assert sum(p["rows"].sum() for p in numbers) == 100
     few = columns.parts_of(pd.Series([2, 1, 1, 2, 3]))
     assert [p["value"] for p in few] == [1, 2, 3]
+    assert columns.parts_of(pd.Series([f"Mr {k}" for k in range(40)])) == []
+    words = columns.parts_of(pd.Series(["a"] * 9 + ["b"] * 5 + ["c"] * 4))
+    assert [p["name"] for p in words] == ["a", "b"]
     assert columns.value_like(pd.Series([1, 2]), 1.6) == 2
 
 

@@ -61,6 +61,12 @@ def test_numbers_are_short(value, said):
     assert svg.short(value) == said
 
 
+def test_numbers_at_the_upright_axis_are_whole():
+    picture = str(svg.scatter([2e5], [6e5], Plane((0, 9e6), (-9e6, 9e6), "x", "y"), "title", "about"))
+    assert "−5,000,000<" in picture
+    assert "…" not in picture
+
+
 def test_a_long_name_is_cut_to_its_place_and_a_short_one_kept():
     assert svg.cut("short", 100) == "short"
     long = svg.cut("a very long name of a column", 100)

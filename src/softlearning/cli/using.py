@@ -135,7 +135,7 @@ def report(context, models, out, rows):
     check_outputs(out)
     with plain_errors(context), Stages() as stage:
         summaries = [
-            summary_of(load_model(path), rows, drawn=True, tell=stage, name=rows.name if rows else "")
+            summary_of(load_model(path), rows, drawn=True, tell=stage)
             for path in models
         ]
         stage.end()

@@ -16,7 +16,7 @@ from sklearn.inspection import permutation_importance
 from softlearning.data.inputs import frame_or_array, is_frame
 from softlearning.method.preparation import take
 from softlearning.method.record import Record
-from softlearning.uncertainty.errors import mean_and_error
+from softlearning.uncertainty.errors import mean_and_error, wilson_interval
 from softlearning.weights import row_losses
 
 SAMPLE = 300  # rows for the importance of columns
@@ -26,6 +26,7 @@ STRONGEST = 4  # columns that get curves
 MOST_SLICES = 8
 LEAST_ROWS = 100  # for slices, which are found on one half and judged on the other
 PLACES = 8  # points along a column
+OFTEN = 5  # rows of a word from which it is a point
 SEEN = "the model was fitted on these rows; pass rows that it has not seen"
 
 
@@ -77,7 +78,7 @@ def along(model, X, y, strongest: list[str]) -> list[dict[str, Any]]:
     """For the strongest columns: the mean answer with the column set to some values, and the error of the rows there.
 
     The first is partial dependence, over a sample of rows; the second says in which part of a column the model errs,
-    with 95 % intervals. Tables without names have neither.
+    with 95 % intervals. Tables without names have neither, nor have columns of words that hardly repeat.
     """
     X, target = rows_of(model, X, y)
     if not isinstance(X, pd.DataFrame) or seen(model, target):
@@ -88,13 +89,14 @@ def along(model, X, y, strongest: list[str]) -> list[dict[str, Any]]:
     said = model.predict(X)  # true minus predicted for numbers; 1 where the class is wrong, else 0
     error = target[:, 0] - said if target.shape[1] == 1 else said != model.classes_[target.argmax(axis=1)]
     lines = []
-    for name in [n for n in strongest if n in X.columns][: min(STRONGEST, affordable)]:
-        parts = parts_of(X[name])
-        if len(parts) > 1:
-            answered = [predict(sample.assign(**{name: value_like(X[name], p["value"])})) for p in parts]
-            means = np.array([a.reshape(len(sample), -1).mean(axis=0) for a in answered])
-            shown = int(np.ptp(means, axis=0).argmax()) if means.shape[1] != 2 else 1  # the class that moves most
-            lines.append(_line(model, name, parts, means[:, shown], shown, error))
+    divided = {name: parts_of(X[name]) for name in strongest if name in X.columns}
+    several = [name for name, parts in divided.items() if len(parts) > 1]
+    for name in several[: min(STRONGEST, affordable)]:
+        parts = divided[name]
+        answered = [predict(sample.assign(**{name: value_like(X[name], p["value"])})) for p in parts]
+        means = np.array([a.reshape(len(sample), -1).mean(axis=0) for a in answered])
+        shown = int(np.ptp(means, axis=0).argmax()) if means.shape[1] != 2 else 1  # the class that moves most
+        lines.append(_line(model, name, parts, means[:, shown], shown, error))
     return lines
 
 
@@ -108,7 +110,7 @@ def slices(model, X, y) -> list[dict[str, Any]]:
 
 def _line(model, name: str, parts: list[dict[str, Any]], means: np.ndarray, shown: int, error) -> dict[str, Any]:
     classes = getattr(model, "classes_", None)
-    errors = [mean_and_error(error[p["rows"]], None, None) for p in parts]
+    errors = [_with_interval(error[p["rows"]], classes is not None) for p in parts]
     return {
         "column": name,
         "of": "" if classes is None else str(classes[shown]),
@@ -118,17 +120,27 @@ def _line(model, name: str, parts: list[dict[str, Any]], means: np.ndarray, show
                 "name": p["name"],
                 "at": p["at"],
                 "answer": float(mean),
-                "error": float(e),
-                "reach": 1.96 * float(s) if np.isfinite(s) else 0.0,
+                **found,
                 "rows": int(p["rows"].sum()),
             }
-            for p, mean, (e, s) in zip(parts, means, errors)
+            for p, mean, found in zip(parts, means, errors)
         ],
     }
 
 
+def _with_interval(errors: np.ndarray, share: bool) -> dict[str, float]:
+    """Their mean and its 95 % interval; one row shows none, unless it is right or wrong."""
+    mean, s = mean_and_error(errors)
+    s = s if np.isfinite(s) else 0.0
+    low, high = wilson_interval(mean, s, len(errors)) if share else (mean - 1.96 * s, mean + 1.96 * s)
+    return {"error": float(mean), "low": low, "high": high}
+
+
 def parts_of(column: pd.Series) -> list[dict[str, Any]]:
-    """Equal parts of a column of numbers by rank, each with its median; or its most frequent values."""
+    """Equal parts of a column of numbers by rank, each with its median; or its most frequent values.
+
+    A word that is there but a few times tells of these rows, not of the column.
+    """
     numeric = column.dtype.kind in "iuf" and column.nunique() > PLACES
     if numeric:
         edges = np.unique(np.nanquantile(column.to_numpy(float), np.linspace(0, 1, PLACES + 1)))
@@ -137,8 +149,9 @@ def parts_of(column: pd.Series) -> list[dict[str, Any]]:
         members = [place == k for k in range(len(edges) - 1)]
         values = [column[rows].median() for rows in members]
     else:
-        values = list(column.dropna().value_counts().index[:PLACES])
-        values = sorted(values) if column.dtype.kind in "iufb" else values
+        counts, numbers = column.dropna().value_counts(), column.dtype.kind in "iufb"
+        values = list(counts.index[counts >= (1 if numbers else OFTEN)][:PLACES])
+        values = sorted(values) if numbers else values
         members = [(column == value).to_numpy() for value in values]
     return [
         {"name": str(v), "value": v, "at": float(v) if numeric else float(k), "rows": rows, "number": numeric}

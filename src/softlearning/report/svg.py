@@ -10,6 +10,7 @@ import math
 import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from markupsafe import Markup
 
@@ -177,12 +178,17 @@ class Plane:
     percent: tuple[bool, bool] = (False, False)
     height: float = 250
 
+    @cached_property
+    def left(self) -> float:
+        """Where the plane begins: the widest of its upright numbers has room before it."""
+        return max(56.0, 12 + SIZE * max((room(self._number(v, 1)) for v in ticks(*self.y)), default=0.0))
+
     def place(self, x: float, y: float) -> tuple[float, float]:
         """Left, right, top and bottom margins hold the numbers and the names."""
         across = (x - self.x[0]) / ((self.x[1] - self.x[0]) or 1.0)
         up = (y - self.y[0]) / ((self.y[1] - self.y[0]) or 1.0)
         floor = self.height - 40
-        return 56 + across * (WIDTH - 80), floor - up * (floor - 26)
+        return self.left + across * (WIDTH - 24 - self.left), floor - up * (floor - 26)
 
     def axes(self) -> list[Markup]:
         """Grid, numbers and names; the name of the upright axis stands above it, so that no text is turned."""

@@ -221,7 +221,7 @@ def errors_along(summary: Summary, line: dict[str, Any]) -> str:
         said = f"most around {_value(worst, line)}, where {percent(worst['error'], 0)} are wrong"
         return f"How often the answer is wrong along {name(line['column'])}: {said}. Lines are 95 % intervals."
     side = "low" if worst["error"] > 0 else "high"
-    clear = abs(worst["error"]) > worst["reach"]
+    clear = worst["low"] > 0 or worst["high"] < 0
     said = f"around {_value(worst, line)} predictions are too {side} by {short(abs(worst['error']))} on average"
     return (
         f"Mean residual along {name(line['column'])}: {said}{'' if clear else ', within chance'}. Lines are 95 % "
@@ -357,7 +357,8 @@ def _listed(names: list[str]) -> str:
 def table(summary: Summary) -> str:
     t = summary["table"]
     missing = f"{t['missing']:,} values are missing" if t["missing"] else "no value is missing"
-    dropped = f"; {len(t['dropped'])} of the columns were dropped" if t["dropped"] else ""
+    gone = len(t["dropped"])
+    dropped = f"; {gone} of the columns {'was' if gone == 1 else 'were'} dropped" if gone else ""
     return f"{t['rows']:,} rows and {t['columns']:,} columns, {missing}{dropped}."
 
 

@@ -19,4 +19,7 @@ for (const table of document.querySelectorAll("table")) {
     button.textContent = done ? "Copied" : "Could not copy";
   });
   table.parentElement.before(button);
+  const heads = [...table.tHead.rows[0].cells].map((c) => c.innerText);
+  for (const row of table.tBodies[0].rows) for (const c of row.cells) c.dataset.name = heads[c.cellIndex];
+  table.className = "stacked"; // on a phone
 }
