@@ -88,8 +88,6 @@ class FitCommand(click.Command):
 def fit(context, table, target, out, page, test, curve, library, metric, threshold, time_limit, memory_limit, jobs,
         task, types, drop, group, weight, time, cv, checkpoint, mlflow, seed, allow_useless, name, events):  # fmt: skip
     """Learn from TABLE and save the model."""
-    from softlearning.report import console
-
     given = dict(pair(text, "COLUMN=TYPE, such as zip=category", "--type") for text in types)
     settings = {
         "library": _library(library),
@@ -104,6 +102,8 @@ def fit(context, table, target, out, page, test, curve, library, metric, thresho
     check_outputs(out, page)
     heard = None if events is None else news_to(events)
     with plain_errors(context), Stages(heard=heard) as stage:
+        from softlearning.report import console
+
         signed, frame = key(), read(table)
         if time is not None:
             if group is not None:
