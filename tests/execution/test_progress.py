@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 from softlearning.execution import Event, Task
-from softlearning.execution.progress import Board, clock, draw, grouped, telling, watching
+from softlearning.execution.progress import Board, clock, draw, grouped, headline, telling, watching
 from tests.execution.calls import grown, refuse, run
 
 
@@ -162,3 +162,8 @@ def test_where_there_are_callbacks_the_estimators_take_them():
     from softlearning import SoftClassifier
 
     assert hasattr(SoftClassifier(), "set_callbacks")
+
+
+def test_before_the_first_task_nothing_is_counted():
+    board = Board()
+    assert headline(board, board.begin + 7) == "Getting ready, 0:07"

@@ -134,10 +134,7 @@ def report(context, models, out, rows):
         raise click.UsageError("one model, or two to set side by side")
     check_outputs(out)
     with plain_errors(context), Stages() as stage:
-        summaries = [
-            summary_of(load_model(path), rows, drawn=True, tell=stage)
-            for path in models
-        ]
+        summaries = [summary_of(load_model(path), rows, drawn=True, tell=stage) for path in models]
         stage.end()
         write_page(*summaries, path=out, names=[path.name for path in models])
 

@@ -139,10 +139,12 @@ def worst(board: Board, name: str, group: list[int | str]) -> str:
 
 
 def headline(board: Board, now: float) -> str:
+    if not board.cells:
+        return f"Getting ready, {clock(now - board.begin)}"
     done = len(board.in_state("finished", "restored", "failed"))
     expected = board.expected(now)
     rest = "" if expected is None else f", about {clock(expected)} more"
-    rest = ", now the weights" if board.cells and done == len(board.cells) else rest
+    rest = ", now the weights" if done == len(board.cells) else rest
     failed = len(board.errors)
     lost = f", {failed} specialist{'s' * (failed > 1)} failed" if failed else ""
     return f"{done} of {len(board.cells)} tasks, {clock(now - board.begin)}{rest}{lost}"
