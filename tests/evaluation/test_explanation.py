@@ -195,7 +195,17 @@ def test_arrays_are_explained_by_position():
 
 def test_what_specialists_contribute_is_called_so(regressor, mixed):
     parts = regressor.contributions_by_specialist(mixed[0])
-    np.testing.assert_allclose(parts.sum(axis=1)[:, 0], regressor.predict(mixed[0]))
+    assert list(parts.columns) == list(regressor.specialists_)
+    assert parts.index.equals(mixed[0].index)
+    np.testing.assert_allclose(parts.sum(axis=1), regressor.predict(mixed[0]))
+
+
+def test_contributions_to_classes_are_labelled_by_both():
+    X = np.random.default_rng(3).normal(size=(60, 2))
+    model = SoftClassifier(["logistic", "naive_bayes"], rule="uniform", cv=2).fit(X, np.where(X[:, 0] > 0, "b", "a"))
+    parts = model.contributions_by_specialist(X)
+    assert parts.columns.names == ["specialist", "class"]
+    np.testing.assert_allclose(parts.T.groupby("class").sum().T, model.predict_proba(X))
 
 
 def test_a_slice_that_is_worse_is_found_and_said_in_words():

@@ -184,15 +184,21 @@ class SoftLearning(Learning):
         """Predictions (n, K', C) of the specialists with weight, in the order of `specialists_`."""
         return self._tensor(X)[0]
 
-    def contributions_by_specialist(self, X) -> np.ndarray:
-        """alpha_k f_k(x), of shape (n, K', C): what each specialist adds; they sum to the prediction.
-
-        In the order of `specialists_`. What each *column* adds is told by `explain`.
-        """
+    def contributions(self, X) -> np.ndarray:
+        """alpha_k f_k(x), of shape (n, K', C), in the order of `specialists_`; over them it sums to the prediction."""
         P, alpha = self._tensor(X)
         return P * alpha[:, None]
 
-    contributions = contributions_by_specialist  # its earlier name
+    def contributions_by_specialist(self, X) -> pd.DataFrame:
+        """The same as a frame: a column for each specialist, or for each specialist and class.
+
+        What each *column* of the table adds is told by `explain`.
+        """
+        parts, names = self.contributions(X), pd.Index(self.specialists_, name="specialist")
+        if self._task == "classification":
+            names = pd.MultiIndex.from_product([names, self.classes_], names=["specialist", "class"])
+        index = X.index if isinstance(X, pd.DataFrame) else None
+        return pd.DataFrame(parts.reshape(len(parts), -1), columns=names, index=index)
 
     def explain(self, X, background=None, *, label=None, rows=32, walks=2, return_error=False):
         """What each column contributes to each row's prediction: a frame whose rows add up to the prediction.
