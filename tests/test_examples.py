@@ -12,7 +12,7 @@ from sklearn.neighbors import KNeighborsRegressor
 
 ROOT = Path(__file__).parents[1]
 EXAMPLES = sorted((ROOT / "examples").glob("plot_*.py"))
-PAGES = ["index.rst", "quickstart.rst", "guide/uncertainty.rst", "guide/folds.rst", "guide/specialists.rst"]
+PAGES = ["index.rst", "quickstart.rst", "guide/specialists.rst"]
 
 
 def test_the_examples_are_numbered():
