@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
@@ -41,11 +41,13 @@ def score_parts(
     found: dict[str, list[np.ndarray]] = {role: [] for role, name in roles.items() if name}
     predicted: dict[str, list[np.ndarray]] = {name: [] for name in models}
     answered: dict[str, list[np.ndarray]] = {name: [] for name in models}
+    read: dict[str, Callable[[pd.Series], np.ndarray]] = {
+        "target": partial(truth, model), "group": pd.Series.to_numpy, "weight": weights,
+    }  # fmt: skip
     for frame, answers in parts:
         for role, columns in found.items():
             column = named(frame, str(roles[role]))
-            read = {"target": partial(truth, model), "weight": weights}.get(role, pd.Series.to_numpy)
-            columns.append(read(column))
+            columns.append(read[role](column))
         for name, said in answers.items():
             predicted[name].append(said.value[:, None] if said.probability is None else said.probability)
             answered[name].append(said.value)
