@@ -31,10 +31,10 @@ def classifier(table):
 
 def test_classes_are_scored_as_scikit_learn_does_whatever_the_parts(classifier, table):
     new = table[80:]
-    found, unknown = score_parts({"model": classifier}, parts(classifier, new))
+    found, notes = score_parts({"model": classifier}, parts(classifier, new))
     P = classifier.predict_proba(new[["x", "z"]])
     score = found.scores.set_index("metric")["score"]
-    assert unknown == 0
+    assert notes == []
     assert -score["neg_log_loss"] == pytest.approx(log_loss(new["label"], P))
     assert score["roc_auc"] == pytest.approx(roc_auc_score(new["label"] == "yes", P[:, 1]))
     assert score["accuracy"] == pytest.approx((classifier.predict(new[["x", "z"]]) == new["label"]).mean())
@@ -51,8 +51,8 @@ def test_rows_without_truth_are_counted_and_not_scored(classifier, table):
     new = table[80:].reset_index(drop=True)
     new.loc[:3, "label"] = None
     new.loc[4, "label"] = "perhaps"
-    found, unknown = score_parts({"model": classifier}, parts(classifier, new))
-    assert unknown == 5
+    found, (note,) = score_parts({"model": classifier}, parts(classifier, new))
+    assert note.startswith("5 rows have no target")
     assert found.folds["rows"].sum() == 75
 
 
@@ -73,7 +73,10 @@ def test_the_target_is_needed_by_name(classifier, table):
     nameless = SoftClassifier(["logistic"]).fit(table[["x", "z"]], table["label"].to_numpy())
     with pytest.raises(ValueError, match="name the column"):
         score_parts({"model": nameless}, parts(nameless, table))
-    assert score_parts({"model": nameless}, parts(nameless, table), target="label")[1] == 0
+    _, (note,) = score_parts({"model": nameless}, parts(nameless, table), target="label")
+    assert "was fitted on these rows" in note
+    number = SoftRegressor(["ridge"]).fit(table[["x", "z"]][:80], table["amount"][:80])
+    assert "was fitted" in score_parts({"model": number}, parts(number, table[:80]))[1][0]
 
 
 def test_whole_numbers_that_became_floats_are_classes_again(table):

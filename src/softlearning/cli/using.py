@@ -73,8 +73,8 @@ def compare(context, first, second, table, target, group, weight):
         if models["A"].record_.task != models["B"].record_.task:
             raise ValueError(f"{first} is a {models['A'].record_.task}, {second} a {models['B'].record_.task}")
         parts = _read_and_answer_all(models, table)
-        found, unknown = score_parts(models, parts, target=target, group=group, weight=weight)
-        _tell_unknown(unknown)
+        found, notes = score_parts(models, parts, target=target, group=group, weight=weight)
+        _tell(notes)
         click.echo("\n".join(console.differences(found, {"A": first.name, "B": second.name})))
 
 
@@ -187,11 +187,11 @@ def print_scores(model, met, *, err: bool = False, **columns: str | None) -> Non
     from softlearning.report import console
 
     parts = ((frame, {"model": said}) for frame, said in met)
-    found, unknown = score_parts({"model": model}, parts, **columns)
-    _tell_unknown(unknown)
+    found, notes = score_parts({"model": model}, parts, **columns)
+    _tell(notes)
     click.echo("\n".join(console.scores(found)) + "\n", err=err)
 
 
-def _tell_unknown(rows: int) -> None:
-    if rows:
-        click.echo(f"Note: {rows} rows have no target, or a class the model never saw: not scored", err=True)
+def _tell(notes: list[str]) -> None:
+    for note in notes:
+        click.echo(f"Note: {note}", err=True)

@@ -25,8 +25,8 @@ def score_parts(
     target: str | None = None,
     group: str | None = None,
     weight: str | None = None,
-) -> tuple[Evaluation, int]:
-    """Scores with intervals, and how many rows have no target or a class that the model never saw.
+) -> tuple[Evaluation, list[str]]:
+    """Scores with intervals; and what a reader has to know of them: rows that are not scored, or were trained on.
 
     models : one or several of one target, by name; the first is compared with the others, row by row. parts : rows, and
     what each model says of them. target, group, weight : columns; the target is the one that the model was fitted on
@@ -68,7 +68,18 @@ def score_parts(
             if getattr(m, "decision_", None) is not None
         },
     )
-    return scores, int((~known).sum())
+    notes = []
+    if not known.all():
+        notes.append(f"{(~known).sum()} rows have no target, or a class the model never saw: not scored")
+    if any(fitted_on(m, y[known]) for m in models.values()):
+        notes.append("a model was fitted on these rows, and remembers them: score rows that it has not seen")
+    return scores, notes
+
+
+def fitted_on(model: Any, y: np.ndarray) -> bool:
+    """Whether these are the answers, as numbers or places among the classes, that the model learnt from."""
+    Y = model.record_.training.target
+    return np.array_equal(Y[:, 0] if model.record_.task == "regression" else Y.argmax(axis=1), y)
 
 
 def named(frame: pd.DataFrame, name: str) -> pd.Series:
