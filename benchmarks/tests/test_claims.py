@@ -90,8 +90,17 @@ def test_a_missing_cell_is_counted(summary):
     assert checks.measured_cells(summarise(lacking)).text == "369 of 370 cells have a score"
 
 
-def test_the_starts_of_the_papers_solver_do_not_agree(printed):
-    assert not checks.starts_agree(printed).holds
+def test_the_starts_of_the_papers_solver_do_not_agree(summary):
+    assert not checks.starts_agree(summary).holds
+
+
+def test_only_a_member_that_failed_for_want_of_memory_was_forced_out(summary):
+    here = (summary.cells["dataset"] == "B04_satellite") & (summary.cells["method"] == "specialist catboost")
+    assert checks.catboost_on_b04(summarise(summary.cells[~here])) is checks.OPEN
+    for reason, forced in (("over its memory limit", True), ("over its time limit", False)):
+        cells = summary.cells.assign(reason=summary.cells["reason"].astype(object))
+        cells.loc[here, ["status", "reason"]] = "failed", reason
+        assert checks.catboost_on_b04(summarise(cells)).holds is forced
 
 
 def test_equal_scores_with_other_weights_are_not_one_optimum(summary):
