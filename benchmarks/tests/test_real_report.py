@@ -26,6 +26,8 @@ def cells():
     names = ["table", "part", "task", "seed", "method", "loss", "score", "fit_seconds"]
     lines = pd.DataFrame(LINES, columns=names).reindex(columns=list(COLUMNS))
     lines = lines.assign(predict_seconds=0.1, version="1", failure="", settings="{}", rows=100)
+    ours = lines["method"] == "softlearning"
+    lines = lines.assign(peak_memory=np.where(ours, 500.0, 200.0), model_size=np.where(ours, np.nan, 1.0))
     lost = {"table": "one", "part": "choose", "task": "binary", "seed": 1, "method": "catboost", "failure": "it broke"}
     return pd.concat([lines, pd.DataFrame([lost])], ignore_index=True)
 
@@ -35,7 +37,7 @@ def test_ratios_are_of_the_seeds_that_both_finished(cells):
     assert lines.loc["one", "loss_ratio"] == pytest.approx(0.5)  # seed 1 failed for catboost
     assert lines.loc["two", "loss_ratio"] == pytest.approx(2.0)
     assert lines.loc["three", "loss_ratio"] == 1.0  # both are as good as no loss
-    assert lines.loc["two", "seconds_ratio"] == pytest.approx(4.0)
+    assert lines.loc["one", ["failures_a", "failures_b"]].tolist() == [0, 1]
 
 
 def test_a_pair_counts_wins_and_losses_by_part(cells):
@@ -47,6 +49,7 @@ def test_a_pair_counts_wins_and_losses_by_part(cells):
     assert (choose["worst_table"], choose["worst_ratio"]) == ("two", pytest.approx(2.0))
     assert choose["seconds"] == 15.0
     assert choose["their_seconds"] == 5.0
+    assert choose[["memory", "their_memory", "failures", "their_failures"]].tolist() == [500, 200, 0, 1]
     assert pairs.loc["confirm", "tied_score"] == 1
 
 
@@ -54,10 +57,21 @@ def test_losses_and_failures_are_listed(cells):
     text = "\n".join(losses(cells))
     assert "softlearning against catboost: 1 of 3 tables lost" in text
     assert "softlearning against catboost: 2 of 3 tables not lost" in text
-    assert "| two | choose | regression | 30 | 15 | 2 | 0.5 | 0.8 | 20 | 5 |" in text
-    assert "| one | choose | binary | 0.2 | 0.4 | 0.5 | 0.9 | 0.8 | 10 | 5 |" in text
+    costs = "0.1 / 0.1 | 500 / 200 | - / 1"
+    assert f"| two | choose | regression | 2 | 30 / 15 | 0.5 / 0.8 | 20 / 5 | {costs} | 0 / 0 |" in text
+    assert f"| one | choose | binary | 0.5 | 0.2 / 0.4 | 0.9 / 0.8 | 10 / 5 | {costs} | 0 / 1 |" in text
     assert "one, seed 1, catboost: it broke" in text
     assert "Failures: 1 of 8 cells" in text
+    assert "- softlearning: 4 of 4 (one, two, three)" in text  # its models have no size here
+
+
+def test_losses_of_our_other_libraries_are_listed_too(cells):
+    fast = cells[cells["method"] == "softlearning"].assign(method="softlearning-fast")
+    text = "\n".join(losses(pd.concat([cells, fast])))
+    assert "softlearning against softlearning-fast: 0 of 3 tables lost" in text
+    assert "softlearning-fast against catboost: 1 of 3 tables lost" in text
+    assert "softlearning-fast against softlearning:" not in text
+    assert "softlearning-fast against catboost: 2 of 3 tables not lost" not in text
 
 
 def test_the_page_states_what_the_protocol_tests(cells):
