@@ -138,7 +138,10 @@ BOLD = (
     *("A04", "A07", "A08", "A09", "B01", "B03", "B08", "B10", "B16", "B17"),
     *("A06", "C01", "C02", "C03", "C05", "C06", "C08", "C09", "C10"),
 )  # Table 1: rows in which Soft Learning is printed bold, as the best
-FIRST_BY_SIZE = {"Table 2": (57, 67, 89), "Figure 3c": (29, 38, 56)}  # per cent of small, medium, large datasets
+FIRST_BY_SIZE: dict[str, tuple[int, ...]] = {
+    "Table 2": (57, 67, 89),
+    "Figure 3c": (29, 38, 56),
+}  # per cent of small, medium, large datasets
 CRITICAL, BOUNDARY = 2.23, 5.34  # Figure 2c: Nemenyi's distance, and Soft Learning's mean rank plus it
 FIGURE_1 = {"CatBoost": 22, "Best-of-3": 29, "Basic MLP": 32, "NeuroSym": 29}  # Supplementary Figure 1: wins by > .001
 STACKS = (
