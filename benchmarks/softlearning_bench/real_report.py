@@ -70,7 +70,8 @@ def compared(cells: pd.DataFrame, ours: str, theirs: str) -> pd.DataFrame:
 def pair(cells: pd.DataFrame, ours: str, theirs: str) -> dict[str, object]:
     """What one system has against another, over the tables that both finished."""
     lines = compared(cells, ours, theirs)
-    worst = lines.loc[lines["loss_ratio"].idxmax()]
+    worst, logs = lines.loc[lines["loss_ratio"].idxmax()], np.log(lines["loss_ratio"])
+    far = logs.abs().idxmax()
     return {
         "system": ours,
         "against": theirs,
@@ -78,7 +79,9 @@ def pair(cells: pd.DataFrame, ours: str, theirs: str) -> dict[str, object]:
         "lower_loss": int((lines["loss_ratio"] < 1).sum()),
         "better_score": int((lines["score_a"] > lines["score_b"]).sum()),
         "tied_score": int((lines["score_a"] == lines["score_b"]).sum()),
-        "mean_ratio": float(np.exp(np.log(lines["loss_ratio"]).mean())),
+        "mean_ratio": float(np.exp(logs.mean())),
+        "farthest_table": lines["table"][far],
+        "ratio_without": float(np.exp(logs.drop(far).mean())),
         "worst_ratio": worst["loss_ratio"],
         "worst_table": worst["table"],
         "seconds": lines["fit_seconds_a"].median(),
@@ -119,17 +122,19 @@ def head(cells: pd.DataFrame, pairs: pd.DataFrame) -> list[str]:
         " accuracy or R2; a ratio below 1 is in favour of the system named first. Means over the seeds that both"
         f" systems finished; log losses below {FLOOR:g} count as {FLOOR:g}.",
         "",
-        "Costs are medians over tables, of the one / of the other.",
+        "Without: the mean ratio without the one table that lies farthest from 1. Costs are medians over tables, of the"
+        " one / of the other.",
         "",
-        "| part | system | against | lower loss | better score | mean loss ratio | worst ratio | fit s | predict s"
+        "| part | system | against | lower loss | better score | mean loss ratio | without | worst ratio | fit s | predict s"
         " | memory MB | model MB | failures |",
-        "|" + " --- |" * 12,
+        "|" + " --- |" * 13,
     ]
     for p in pairs.itertuples():
         ties = f" ({p.tied_score} tie{'s' * (p.tied_score > 1)})" if p.tied_score else ""
         text.append(
             f"| {p.part} | {p.system} | {p.against} | {p.lower_loss} of {p.tables}"
-            f" | {p.better_score} of {p.tables}{ties} | {p.mean_ratio:.3f} | {p.worst_ratio:.3f} {p.worst_table} "
+            f" | {p.better_score} of {p.tables}{ties} | {p.mean_ratio:.3f} | {p.ratio_without:.3f} {p.farthest_table}"
+            f" | {p.worst_ratio:.3f} {p.worst_table} "
             f"| {p.seconds:.1f} / {p.their_seconds:.1f} | {p.predict_seconds:.3f} / {p.their_predict_seconds:.3f}"
             f" | {p.memory:.0f} / {p.their_memory:.0f} | {p.size:.1f} / {p.their_size:.1f}"
             f" | {p.failures} / {p.their_failures} |"

@@ -47,6 +47,7 @@ def test_a_pair_counts_wins_and_losses_by_part(cells):
     assert (choose["lower_loss"], choose["tables"], choose["better_score"]) == (1, 2, 1)
     assert choose["mean_ratio"] == pytest.approx(1.0)
     assert (choose["worst_table"], choose["worst_ratio"]) == ("two", pytest.approx(2.0))
+    assert (choose["farthest_table"], choose["ratio_without"]) == ("one", pytest.approx(2.0))
     assert choose["seconds"] == 15.0
     assert choose["their_seconds"] == 5.0
     assert choose[["memory", "their_memory", "failures", "their_failures"]].tolist() == [500, 200, 0, 1]
@@ -98,7 +99,7 @@ def test_the_page_its_tables_and_its_figure_are_written(cells, tmp_path):
     for line in cells.to_dict("records"):
         append(tmp_path / FILE, {k: "" if v is np.nan else v for k, v in line.items()}, COLUMNS)
     page = report_real(tmp_path).read_text()
-    assert "| choose | softlearning | catboost | 1 of 2 | 1 of 2 | 1.000 | 2.000 two |" in page
+    assert "| choose | softlearning | catboost | 1 of 2 | 1 of 2 | 1.000 | 2.000 one | 2.000 two |" in page
     assert (tmp_path / "real.svg").read_text().count("<path") > 3
     assert len(pd.read_csv(tmp_path / "real_pairs.csv")) == 2
     assert len(pd.read_csv(tmp_path / "real_tables.csv")) == 6
