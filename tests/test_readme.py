@@ -191,6 +191,15 @@ def test_the_loss_against_the_oracle(study):
         assert f"{worst[table]:.3f} ({words})".removeprefix("0") in TEXT
 
 
+def test_the_study_tells_its_seconds_of_prediction():
+    cells = pd.read_csv(RESULTS / "study_schemes.csv").query("axis == 'method'")
+    seconds = cells.pivot_table(index=["dataset", "seed"], columns="scheme", values="test_seconds").dropna()
+    ratio = (seconds["default"] / seconds["paper"]).groupby(level=0).mean()
+    page = (ROOT / "docs" / "study.md").read_text(encoding="utf-8")
+    words = f"to predict takes {ratio.median():.1f} times the seconds of the paper's library (median over {len(ratio)}"
+    assert words in " ".join(page.split())
+
+
 def test_external_baselines(suite):
     loss = suite.assign(loss=suite["log_loss"].fillna(suite["rmse"])).groupby(["dataset", "method"])["loss"].mean()
     table = loss.unstack()[["softlearning", "AutoGluon", "FLAML"]].dropna()

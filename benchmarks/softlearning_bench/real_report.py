@@ -125,8 +125,8 @@ def head(cells: pd.DataFrame, pairs: pd.DataFrame) -> list[str]:
         "Without: the mean ratio without the one table that lies farthest from 1. Costs are medians over tables, of the"
         " one / of the other.",
         "",
-        "| part | system | against | lower loss | better score | mean loss ratio | without | worst ratio | fit s | predict s"
-        " | memory MB | model MB | failures |",
+        "| part | system | against | lower loss | better score | mean loss ratio | without | worst ratio"
+        " | fit s | predict s | memory MB | model MB | failures |",
         "|" + " --- |" * 13,
     ]
     for p in pairs.itertuples():
