@@ -1,5 +1,7 @@
 """The ledger is computed: what it says of the paper's own tables, and what changes when the results change."""
 
+from pathlib import Path
+
 import pytest
 
 from benchmarks.tests.fake import fake_cells
@@ -136,6 +138,15 @@ def test_every_claim_has_a_line_and_a_verdict(found):
     assert len(found) == len(CLAIMS) >= 40
     assert found["verdict"].str.fullmatch("its tables: (holds|fails|open); measured: (holds|fails|open)").all()
     assert not found["measured"].eq("not measured").any()
+
+
+def test_the_committed_page_says_of_the_papers_tables_what_they_say(printed):
+    page = (Path(__file__).parents[1] / "results" / "paper" / "report.md").read_text(encoding="utf-8")
+    for claim in CLAIMS:
+        own = claim.own(printed)
+        (line,) = [line for line in page.splitlines() if line.startswith(f"| {claim.where} | {claim.says} |")]
+        assert f"| {claim.says} | {own.text} |" in line
+        assert verdict(own, Finding("")).partition(";")[0] in line
 
 
 def test_verdicts_name_both_sides():

@@ -1,13 +1,17 @@
 """The page of the real tables, from lines whose comparison is known by hand."""
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
 
 from softlearning_bench.effects import effects
-from softlearning_bench.real import COLUMNS, FILE
+from softlearning_bench.real import COLUMNS, FILE, read_real
 from softlearning_bench.real_report import all_pairs, compared, losses, protocol_tests, report_real, shown, table_means
 from softlearning_bench.results import append
+
+RESULTS = Path(__file__).parents[1] / "results"
 
 # (table, part, task, seed, method, loss, score, seconds)
 LINES = [
@@ -106,6 +110,13 @@ def test_the_page_its_tables_and_its_figure_are_written(cells, tmp_path):
     written = {name: (tmp_path / name).read_bytes() for name in ("real.md", "real.svg", "real_pairs.csv")}
     report_real(tmp_path)
     assert written == {name: (tmp_path / name).read_bytes() for name in written}
+
+
+@pytest.mark.parametrize("folder", ["confirmation_2", "confirmation", "real", "choose"])
+def test_the_committed_pairs_are_those_of_the_committed_cells(folder):
+    here = RESULTS / folder
+    found = all_pairs(read_real(here / FILE)).round(6)
+    pd.testing.assert_frame_equal(found, pd.read_csv(here / "real_pairs.csv"), check_dtype=False, atol=2e-6)
 
 
 def test_no_results_are_said_in_words(tmp_path):
