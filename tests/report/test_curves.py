@@ -7,7 +7,7 @@ from scipy.stats import binomtest
 from sklearn import metrics
 
 from softlearning.method.record import HeldOut
-from softlearning.report import curves
+from softlearning.report import curves, words
 
 
 def held_out(blend, target, V=None, *, weight=None, groups=None, folds=5):
@@ -94,6 +94,16 @@ def test_uncertainty_that_knows_the_errors_is_perfect_and_a_constant_one_is_none
     assert found["bins"][0]["error"] == 0 < found["bins"][-1]["error"] == 1
     assert known["risk"][-1] == pytest.approx(wrong.mean())
     assert curves.uncertainty(held_out(blend, target), blend.argmax(axis=1)) is None
+
+
+def test_disagreement_by_chance_warns_of_nothing():
+    said = []
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        blend, target = np.tile([0.3, 0.7], (100, 1)), np.eye(2)[(rng.random(100) < 0.6).astype(int)]
+        found = curves.uncertainty(held_out(blend, target, rng.random(100)), np.ones(100, dtype=int))
+        said.append("so disagreement warns" in words.disagreement({"uncertainty": found, "classes": ["a", "b"]}))
+    assert np.mean(said) <= 0.05
 
 
 def test_both_measures_of_uncertainty_are_shown_for_classes(rng):

@@ -14,7 +14,7 @@ from softlearning.method.prediction import conformal_interval, conformal_set
 from softlearning.method.record import HeldOut
 from softlearning.method.training import entries
 from softlearning.uncertainty.disagreement import detector_auc
-from softlearning.uncertainty.errors import mean_and_error, wilson_interval
+from softlearning.uncertainty.errors import difference_and_error, mean_and_error, wilson_interval
 from softlearning.uncertainty.selective import risk_coverage_curve
 
 BINS = 10
@@ -167,7 +167,7 @@ def uncertainty(held: HeldOut, said: np.ndarray) -> dict[str, Any] | None:
     """The error among the rows answered when the most uncertain are not, by each measure of uncertainty that varies.
 
     Measures are the disagreement of the specialists and, for classes, how far the top probability is from 1. None when
-    neither varies.
+    neither varies. "warns": whether rows of the upper half by disagreement have more error beyond noise.
     """
     error = row_errors(held, said)
     measures = {"disagreement": held.disagreement}
@@ -178,12 +178,14 @@ def uncertainty(held: HeldOut, said: np.ndarray) -> dict[str, Any] | None:
         return None
     running = np.cumsum(np.sort(error)) / np.arange(1, len(error) + 1)
     at = np.clip(np.ceil(GRID * len(error) - 1e-9).astype(int) - 1, 0, len(error) - 1)
+    more, noise, _ = difference_and_error(error, held.disagreement > np.median(held.disagreement), held.groups)
     return {
         "measures": {name: _selective(values, error) for name, values in measures.items()},
         "bins": _tenths(held.disagreement, error) if "disagreement" in measures else [],
         "grid": GRID.tolist(),
         "best": running[at].tolist(),
         "all": float(error.mean()),
+        "warns": bool(more > 2 * noise),
     }
 
 

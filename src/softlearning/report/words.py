@@ -270,7 +270,7 @@ def disagreement(summary: Summary) -> str:
         ends = f"{percent(first)} are wrong, in the last {percent(last)}"
     else:
         ends = f"the mean absolute error is {short(first)}, in the last {short(last)}"
-    warns = last > 1.5 * first + 1e-12
+    warns = summary["uncertainty"]["warns"] and last > 1.5 * first
     meaning = "so disagreement warns of errors" if warns else "so disagreement says little about errors here"
     return f"Rows in ten equal groups by how much the specialists disagree: in the first {ends}, {meaning}."
 
@@ -320,10 +320,12 @@ def importance(summary: Summary) -> str:
     i = summary["importance"]
     if not i["columns"]:
         return f"Not computed: {i['why']}."
+    first = i["columns"][0]
+    found = f"{name(first['column'])} matters most" if first["mean"] > 2 * first["error"] else "none does beyond noise"
     return (
         f"How much the {summary['answer']['loss_name']} of the blend rises when a column is shuffled, on {i['rows']} "
-        f"rows that were given as rows the model has not seen: {name(i['columns'][0]['column'])} matters most. Columns "
-        "that repeat each other share their importance, so a short bar does not prove a column useless."
+        f"rows that were given as rows the model has not seen: {found}. Lines are 95 % intervals. Columns that repeat "
+        "each other share their importance, so a short bar does not prove a column useless."
     )
 
 

@@ -23,6 +23,25 @@ def mean_and_error(
     return mean, float(np.sqrt(m / (m - 1) * (parts @ parts))) if m > 1 else float("nan")
 
 
+def difference_and_error(
+    values: NDArray, inside: NDArray, groups: NDArray | None = None
+) -> tuple[float, float, int]:
+    """Mean of values (n,) where `inside` (n,) is true minus the mean elsewhere, its standard error, and its units.
+
+    Units are the rows, or groups, of the smaller side; with fewer than two of them the error is NaN.
+    """
+    values, inside = np.asarray(values, dtype=np.float64), np.asarray(inside, dtype=bool)
+    member = np.arange(len(values)) if groups is None else np.unique(groups, return_inverse=True)[1]
+    parts, means = np.zeros(len(values)), []
+    for side, sign in ((inside, 1.0), (~inside, -1.0)):
+        means.append(float(values[side].sum() / max(side.sum(), 1)))
+        parts[side] = sign * (values[side] - means[-1]) / max(side.sum(), 1)
+    units = min(len(np.unique(member[side])) for side in (inside, ~inside))
+    by_unit = np.bincount(member, weights=parts)
+    error = np.sqrt(units / (units - 1) * (by_unit @ by_unit)) if units > 1 else float("nan")
+    return means[0] - means[1], float(error), units
+
+
 def wilson_interval(share: float, error: float, units: float, reach: float = 1.959964) -> tuple[float, float]:
     """Wilson's interval of a share, for as many rows as would have this standard error; 95 % unless `reach` differs.
 
