@@ -96,6 +96,12 @@ def test_uncertainty_that_knows_the_errors_is_perfect_and_a_constant_one_is_none
     assert curves.uncertainty(held_out(blend, target), blend.argmax(axis=1)) is None
 
 
+def test_one_class_alone_cannot_be_ranked():
+    blend = np.tile([0.3, 0.7], (6, 1))
+    assert curves.ranking(held_out(blend, np.eye(2)[np.zeros(6, dtype=int)]), None) is None
+    assert curves.ranking(held_out(blend, np.eye(2)[[0, 1, 0, 1, 1, 1]]), None)["prevalence"] == pytest.approx(4 / 6)
+
+
 def test_disagreement_by_chance_warns_of_nothing():
     said = []
     for seed in range(40):

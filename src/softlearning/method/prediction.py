@@ -92,11 +92,12 @@ def selective_choice(held: HeldOut, measure: str, coverage: float, risk: float |
     uncertainty = MEASURES[name](held.blend, held.disagreement)
     if risk is None:
         return Selection(name, threshold_for_coverage(uncertainty, coverage))
-    found = threshold_for_risk(uncertainty, wrong, risk, delta=1 - confidence)
+    found = threshold_for_risk(uncertainty, wrong, risk, groups=held.groups, delta=1 - confidence)
     if found.smallest_risk > risk:
         able = "none" if found.smallest_risk >= 1 else f"about {found.smallest_risk:.2g}"
+        groups = "" if held.groups is None else f" in {len(np.unique(held.groups))} groups"
         warnings.warn(
-            f"no row is accepted: these {len(wrong)} held-out rows cannot guarantee a risk of {risk:g} with confidence "
+            f"no row is accepted: these {len(wrong)} held-out rows{groups} cannot guarantee a risk of {risk:g} with confidence "
             f"{confidence:g}; the smallest that they can is {able}",
             UserWarning,
             stacklevel=3,

@@ -22,6 +22,8 @@ from softlearning.weights import Solution, row_losses
 
 COLUMNS = ["specialist", "family", "weight", "cv_risk", "cv_score", "fit_seconds", "predict_seconds", "status", "note"]
 
+RELATIONS = {"better": "better than", "worse": "worse than", "level": "level with", "undecided": "beside"}
+
 
 @dataclass(frozen=True)
 class HeldOut:
@@ -75,12 +77,11 @@ class Comparison:
         return "better" if self.better else "worse" if self.worse else "level"
 
     def __str__(self) -> str:
-        relation = {"better": "better than", "worse": "worse than", "level": "level with"}.get(self.word, "beside")
         error = f"standard error of the difference {self.error:.2g}"
         if self.word == "undecided":
             error = "a single group of rows cannot tell them apart"
         figures = f"risk {self.risk:.4g} against {self.rival_risk:.4g}, {error}"
-        return f"the blend is {relation} its best single specialist, {self.rival}: {figures}"
+        return f"the blend is {RELATIONS[self.word]} its best single specialist, {self.rival}: {figures}"
 
 
 @dataclass(frozen=True)
@@ -253,12 +254,12 @@ def score_of(P: np.ndarray, target: np.ndarray, weight: np.ndarray | None) -> fl
     return float(1 - np.average((y - prediction) ** 2, weights=weight) / spread) if spread > 0 else np.nan
 
 
-def leaderboard(record: Record) -> pd.DataFrame:
+def leaderboard(record: Record, rival: str, word: str) -> pd.DataFrame:
     """One line per specialist: what it weighs, how good it is alone, what it cost, what became of it.
 
-    The line of the best single specialist notes how the blend compares with it.
+    The line of the rival, the best single specialist, notes how the blend compares with it, in a word.
     """
-    crossed, comparison = record.crossed, record.comparison
+    crossed = record.crossed
     weights, failed = record.weights(), {f.specialist: f.error.splitlines()[0] for f in crossed.failures}
     lines = []
     for s in {s.name: s for s in (*record.library, *crossed.library)}.values():
@@ -269,7 +270,7 @@ def leaderboard(record: Record) -> pd.DataFrame:
             line["status"] = f"skipped: {crossed.skipped[s.name]}"
         else:
             line["status"] = f"failed: {failed.get(s.name, 'for an unknown reason')}"
-        notes = [f"best alone; the blend is {comparison.word}"] if s.name == comparison.rival else []
+        notes = [f"best alone; the blend is {word}"] if s.name == rival else []
         notes += [f"learnt from {rows:,} rows of a fold"] if (rows := crossed.sample_of(s.name)) else []
         notes += ["takes no sample weights"] if fitted_without_weights(s, record.training) else []
         lines.append(line | {"note": "; ".join(notes)})

@@ -119,10 +119,15 @@ def per_class(held: HeldOut, said: np.ndarray, classes: list[str]) -> list[dict[
     return sorted(lines, key=lambda line: line["rows"])
 
 
-def ranking(held: HeldOut, threshold: float | None) -> dict[str, Any]:
-    """ROC and precision-recall of the second of two classes, thinned, and where the threshold of the answers lies."""
+def ranking(held: HeldOut, threshold: float | None) -> dict[str, Any] | None:
+    """ROC and precision-recall of the second of two classes, thinned, and where the threshold of the answers lies.
+
+    None where all held-out rows are of one class.
+    """
     w = np.ones(len(held.target)) if held.weight is None else held.weight
     p, true = held.blend[:, 1], held.target[:, 1] > 0.5
+    if not 0 < w @ true < w.sum():
+        return None
     cuts, counts, _ = sweep(p, true, w)
     hits, false = counts[:, 0], counts[:, 1]
     recall, fall_out = np.append(0.0, hits / hits[-1]), np.append(0.0, false / false[-1])

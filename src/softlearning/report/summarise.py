@@ -18,9 +18,9 @@ from softlearning.data.schema import summary as table_summary
 from softlearning.data.versions import versions
 from softlearning.evaluation.aims import aim_of, decide_held_out
 from softlearning.execution import one_thread
-from softlearning.library import dummy_row
 from softlearning.method.crossfit import read_by, weigh
 from softlearning.method.record import Record, score_of
+from softlearning.method.usefulness import useless
 from softlearning.report import columns, curves, learning
 from softlearning.uncertainty.diversity import effective_opinions, effective_specialists, error_correlation
 from softlearning.weights.reasons import Reason, why_these_weights
@@ -89,6 +89,7 @@ def of_held_out_rows(model, record: Record) -> dict[str, Any]:
         "classes": classes,
         "answer": {**answer(record, said), "metric": asked_for(model)},
         "aim": aim(model),
+        "useless": useless(record),
         "comparisons": comparisons(record),
         "families": [{"family": str(f), "weight": float(w)} for f, w in model.family_weights_.items() if w > 0],
         "leaderboard": leaderboard_lines(model),
@@ -161,7 +162,6 @@ def answer(record: Record, said: np.ndarray) -> dict[str, Any]:
         "columns": schema.width,
         "folds": len(record.crossed.splits),
         "groups": None if held.groups is None else len(np.unique(held.groups)),
-        "baseline_only": record.crossed.library.names == (dummy_row().name,),
     }
 
 

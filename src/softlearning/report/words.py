@@ -69,16 +69,8 @@ def headline(summary: Summary) -> str:
 
 def useless(summary: Summary) -> str:
     """Why the model is of no use; empty where it is of some."""
-    a, trivial = summary["answer"], summary["comparisons"]["trivial"]
-    if a["baseline_only"]:
-        return "Only the baseline finished: the model gives the same answer for every row."
-    if a["value"] is None:
-        return "The target never varies: there is nothing to learn."
-    if summary["classes"] and a["value"] <= trivial["score"] and not trivial["better"]:
-        return "The model is no better than always naming the commonest class: the columns tell nothing of the target."
-    if not summary["classes"] and a["value"] <= 0:
-        return "The model is no better than always predicting the mean: the columns tell nothing of the target."
-    return ""
+    reason = summary["useless"]
+    return f"{reason[:1].upper()}{reason[1:]}." if reason else ""
 
 
 def rival(key: str, line: dict[str, Any]) -> str:
