@@ -25,7 +25,10 @@ def test_the_interval_of_a_share_is_wilsons(right, n):
 def test_rows_of_a_group_and_rows_without_weight_count_as_they_should():
     hits = np.repeat([0.0, 1.0, 1.0, 1.0, 0.0, 1.0], 10)
     width = lambda found: found["high"] - found["low"]
-    assert curves.share(hits, None, np.arange(60) // 10) == pytest.approx(curves.share(hits[::10], None, None))
+    grouped, alone = curves.share(hits, None, np.arange(60) // 10), curves.share(hits[::10], None, None)
+    assert grouped["value"] == pytest.approx(alone["value"])
+    assert width(alone) < width(grouped) < 1.3 * width(alone)  # how groups scatter is known from few of them
+    assert (curves.share(hits, None, np.zeros(60))["low"], curves.share(hits, None, np.zeros(60))["high"]) == (0, 1)
     assert width(curves.share(hits, None, None)) < width(curves.share(hits[::10], None, None))
     some = curves.share(hits, (np.arange(60) < 30).astype(float), None)
     assert some["value"] == pytest.approx(curves.share(hits[:30], None, None)["value"])

@@ -384,7 +384,9 @@ def verdict(found: Evaluation, record: Record, aim: Aim) -> str:
     rival, word = rival_by(found, record)
     scores = found.scores.set_index("candidate")
     error = found.differences.set_index("against").loc[rival, "std_error"]
-    error = f"standard error of the difference {error:.2g}" if word != "undecided" else "too few rows to tell them apart"
+    error = (
+        f"standard error of the difference {error:.2g}" if word != "undecided" else "too few rows to tell them apart"
+    )
     relation = RELATIONS[word]
     metric, mine, theirs = aim.shown(record.training.labels), scores.loc[BLEND], scores.loc[rival, "score"]
     return (

@@ -17,7 +17,7 @@ from softlearning.method.ensemble import Ensemble
 from softlearning.method.fitting import takes_weight
 from softlearning.method.training import Training, entries
 from softlearning.uncertainty.conformal import leave_fold_out_blend
-from softlearning.uncertainty.errors import mean_and_error
+from softlearning.uncertainty.errors import mean_and_error, reach
 from softlearning.weights import Solution, row_losses
 
 COLUMNS = ["specialist", "family", "weight", "cv_risk", "cv_score", "fit_seconds", "predict_seconds", "status", "note"]
@@ -52,6 +52,7 @@ class Comparison:
     risk, rival_risk : mean loss of the blend, with weights learnt without each row's fold, and of the rival; to both
         is added what evenly shared folds hide of it (`Record.hidden`).
     gain, error : their difference and its standard error, over groups where there are groups; NaN for a single group.
+    reach : how many standard errors are noise: two, or more where rows or groups are few.
     """
 
     rival: str
@@ -59,15 +60,16 @@ class Comparison:
     rival_risk: float
     gain: float
     error: float
+    reach: float = 2.0
 
     @property
     def better(self) -> bool:
-        """Beyond noise: the gain is more than two standard errors."""
-        return self.gain > 2 * self.error
+        """Beyond noise: the gain is more than `reach` standard errors."""
+        return self.gain > self.reach * self.error
 
     @property
     def worse(self) -> bool:
-        return self.gain < -2 * self.error
+        return self.gain < -self.reach * self.error
 
     @property
     def word(self) -> str:
@@ -209,7 +211,8 @@ class Record:
         """The blend against predictions (n, C), paired by held-out rows."""
         held, losses = self.held_out, self.losses(rival)
         gain, error = mean_and_error(losses - self.losses(held.blend), held.weight, held.groups)
-        return Comparison(name, self.risk(held.blend), self.risk(rival), gain, error)
+        far = max(reach(len(losses), held.groups), 2.0)
+        return Comparison(name, self.risk(held.blend), self.risk(rival), gain, error, far)
 
 
 def unevenness(target: np.ndarray, fold: np.ndarray, share: np.ndarray) -> float:

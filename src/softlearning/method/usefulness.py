@@ -28,7 +28,7 @@ def useless(record: Record) -> str:
     constant = np.broadcast_to(np.average(held.target, axis=0, weights=held.weight), held.target.shape)
     found = record.compared(constant)
     score, least = (score_of(p, held.target, held.weight) for p in (held.blend, constant))
-    if not score <= least or found.gain > 2 * np.nan_to_num(found.error):
+    if not score <= least or found.better or (found.word == "undecided" and found.gain > 0):
         return ""
     same = "always naming the commonest class" if record.task == "classification" else "always predicting the mean"
     return f"the model is no better than {same}: nothing was learnt from the columns"

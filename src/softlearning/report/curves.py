@@ -14,7 +14,7 @@ from softlearning.method.prediction import conformal_interval, conformal_set
 from softlearning.method.record import HeldOut
 from softlearning.method.training import entries
 from softlearning.uncertainty.disagreement import detector_auc
-from softlearning.uncertainty.errors import difference_and_error, mean_and_error, wilson_interval
+from softlearning.uncertainty.errors import difference_and_error, mean_and_error, reach, wilson_interval
 from softlearning.uncertainty.selective import risk_coverage_curve
 
 BINS = 10
@@ -23,14 +23,15 @@ MOST_STEPS = 120  # points of a ROC curve
 MOST_POINTS = 600  # dots in a scatter plot
 COVERAGES = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
 GRID = np.linspace(0.05, 1, 96)  # shares of the rows answered
-REACH = 1.959964  # standard errors to either side
+NORMAL = 1.959964  # standard errors to either side, where the error is that of a share of independent rows
 
 
 def share(hits: np.ndarray, weight: np.ndarray | None, groups: np.ndarray | None) -> dict[str, float]:
     """Weighted share of hits (n,) of 0 and 1, with its interval."""
     mean, error = mean_and_error(hits, weight, groups)
     counting = hits if weight is None else hits[weight > 0]
-    low, high = wilson_interval(mean, error, len(counting) if groups is None else len(np.unique(groups)))
+    units, far = (len(counting), NORMAL) if groups is None else (len(np.unique(groups)), reach(len(hits), groups))
+    low, high = wilson_interval(mean, error, units, far) if np.isfinite(far) else (0.0, 1.0)
     return {"value": mean, "low": low, "high": high}
 
 
@@ -48,7 +49,8 @@ def r2(held: HeldOut) -> dict[str, float]:
 def with_interval(values: np.ndarray, weight: np.ndarray | None, groups: np.ndarray | None) -> dict[str, float]:
     """Weighted mean of values (n,), with its interval."""
     mean, error = mean_and_error(values, weight, groups)
-    return {"value": mean, "low": mean - REACH * error, "high": mean + REACH * error}
+    half = reach(len(values), groups) * error
+    return {"value": mean, "low": mean - half, "high": mean + half}
 
 
 def rmse(held: HeldOut) -> dict[str, float]:
@@ -183,14 +185,14 @@ def uncertainty(held: HeldOut, said: np.ndarray) -> dict[str, Any] | None:
         return None
     running = np.cumsum(np.sort(error)) / np.arange(1, len(error) + 1)
     at = np.clip(np.ceil(GRID * len(error) - 1e-9).astype(int) - 1, 0, len(error) - 1)
-    more, noise, _ = difference_and_error(error, held.disagreement > np.median(held.disagreement), held.groups)
+    more, noise, units = difference_and_error(error, held.disagreement > np.median(held.disagreement), held.groups)
     return {
         "measures": {name: _selective(values, error) for name, values in measures.items()},
         "bins": _tenths(held.disagreement, error) if "disagreement" in measures else [],
         "grid": GRID.tolist(),
         "best": running[at].tolist(),
         "all": float(error.mean()),
-        "warns": bool(more > 2 * noise),
+        "warns": bool(more > reach(units) * noise),
     }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import t
 
 
 def mean_and_error(
@@ -23,9 +24,16 @@ def mean_and_error(
     return mean, float(np.sqrt(m / (m - 1) * (parts @ parts))) if m > 1 else float("nan")
 
 
-def difference_and_error(
-    values: NDArray, inside: NDArray, groups: NDArray | None = None
-) -> tuple[float, float, int]:
+def reach(rows: int, groups: NDArray | None = None, level: float = 0.95) -> float:
+    """How many standard errors an interval of a mean reaches to either side: Student's, wide where units are few.
+
+    Units are the rows, or the groups where there are some; infinite for a single one.
+    """
+    units = rows if groups is None else len(np.unique(groups))
+    return float(t.ppf((1 + level) / 2, units - 1)) if units > 1 else float("inf")
+
+
+def difference_and_error(values: NDArray, inside: NDArray, groups: NDArray | None = None) -> tuple[float, float, int]:
     """Mean of values (n,) where `inside` (n,) is true minus the mean elsewhere, its standard error, and its units.
 
     Units are the rows, or groups, of the smaller side; with fewer than two of them the error is NaN.
