@@ -354,6 +354,13 @@ def decide_held_out(record: Record, P: np.ndarray, held: HeldOut, threshold: Any
     return chosen
 
 
+def said_held_out(record: Record, threshold: Any, aim: Aim | None) -> np.ndarray:
+    """(n,) places of the labels that the blend gives held-out rows; any rule of decision is learnt without the fold."""
+    held = record.held_out
+    decided = decide_held_out(record, held.blend, held, threshold, aim)
+    return held.blend.argmax(axis=1) if decided is None else decided
+
+
 # -- how it stands ----------------------------------------------------------------------------------------------------
 
 

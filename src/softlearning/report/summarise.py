@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from softlearning.data.schema import summary as table_summary
 from softlearning.data.versions import versions
-from softlearning.evaluation.aims import aim_of, decide_held_out
+from softlearning.evaluation.aims import aim_of, said_held_out
 from softlearning.execution import one_thread
 from softlearning.method.crossfit import read_by, weigh
 from softlearning.method.record import Record, score_of
@@ -124,13 +124,8 @@ def of_columns(model, X, y, tell: Callable[..., None]) -> dict[str, Any]:
 
 def answered(model, record: Record) -> np.ndarray:
     """(n,) places of the labels of held-out rows; a threshold, where there is one, is learnt without the row's fold."""
-    held = record.held_out
-    if record.task == "classification":
-        aim = None if model.metric is None else aim_of(model.metric, record.task)
-        decided = decide_held_out(record, held.blend, held, model.threshold, aim)
-        if decided is not None:
-            return decided
-    return held.blend.argmax(axis=1)
+    aim = None if model.metric is None else aim_of(model.metric, record.task)
+    return said_held_out(record, getattr(model, "threshold", None), aim)
 
 
 def finite(value: Any) -> Any:
