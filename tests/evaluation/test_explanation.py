@@ -248,6 +248,17 @@ def test_training_rows_are_sliced_in_the_groups_of_the_fit(rng):
     assert grouped.error_slices(frame, y).empty
 
 
+def test_slices_are_of_the_labels_that_are_given(rng):
+    frame = pd.DataFrame({"own": rng.normal(size=600), "other": rng.normal(size=600)})
+    y = (rng.random(600) < 1 / (1 + np.exp(3 - 2 * frame["own"]))).astype(int)
+    model = SoftClassifier(["naive_bayes"], threshold=0.05).fit(frame[:300], y[:300])
+    for rows in (slice(0, 300), slice(300, 600)):
+        found = model.error_slices(frame[rows], y[rows], depth=1)
+        wrong = (model.predict(frame[rows]) != y[rows]).mean()
+        assert found["overall"][0] == pytest.approx(wrong, abs=0.08)
+        assert wrong > 0.25
+
+
 def test_holm_is_no_smaller_than_the_p_values():
     np.testing.assert_allclose(holm(np.array([0.01, 0.04, 0.03])), [0.03, 0.06, 0.06])
 

@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from softlearning.data.inputs import frame_or_array
 from softlearning.data.schema import describe
 from softlearning.estimators.learning import Learning
-from softlearning.evaluation.aims import aim_of, as_stored, standing
+from softlearning.evaluation.aims import aim_of, as_stored, said_held_out, standing
 from softlearning.evaluation.explanation import error_slices, interactions, shapley
 from softlearning.execution import cores, one_thread
 from softlearning.library import as_rows, every_row
@@ -259,15 +259,13 @@ class SoftLearning(Learning):
         table, names, _ = self._explained(X)
         frame = table if hasattr(table, "iloc") else pd.DataFrame(table, columns=names)
         truth = self._encode_again(y)
-        if table.shape[0] == self.record_.training.rows and np.array_equal(truth, self.record_.training.y):
-            known, predicted = self.record_.crossed.predicted, self.record_.held_out.blend
-            groups = self.record_.training.groups if groups is None else groups
+        record, classes = self.record_, self._task == "classification"
+        if table.shape[0] == record.training.rows and np.array_equal(truth, record.training.y):
+            known, groups = record.crossed.predicted, record.training.groups if groups is None else groups
+            said = said_held_out(record, self._threshold, self._aim()) if classes else record.held_out.blend[:, 0]
         else:
-            known, predicted = np.ones(len(truth), dtype=bool), self._blend(X)
-        if self._task == "classification":
-            loss = (predicted.argmax(axis=1) != truth[known]).astype(float)
-        else:
-            loss = np.abs(predicted[:, 0] - truth[known])
+            known, said = np.ones(len(truth), dtype=bool), self._encode_again(self.predict(X))
+        loss = (said != truth[known]).astype(float) if classes else np.abs(said - truth[known])
         groups = None if groups is None else np.asarray(groups)[known]
         return error_slices(frame[known].reset_index(drop=True), loss, groups=groups, depth=depth, level=level)
 
