@@ -1,5 +1,7 @@
 """The curves say what they should on data whose truth is known."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -97,6 +99,17 @@ def test_uncertainty_that_knows_the_errors_is_perfect_and_a_constant_one_is_none
     assert found["bins"][0]["error"] == 0 < found["bins"][-1]["error"] == 1
     assert known["risk"][-1] == pytest.approx(wrong.mean())
     assert curves.uncertainty(held_out(blend, target), blend.argmax(axis=1)) is None
+
+
+@pytest.mark.parametrize("groups", [None, np.arange(12) % 2, np.arange(12) % 3])
+def test_scores_of_few_rows_have_intervals_within_their_range(groups):
+    rng = np.random.default_rng(1)
+    y = rng.normal(size=(12, 1))
+    held = replace(held_out(y + rng.standard_t(2, size=(12, 1)) / 4, y), groups=groups)
+    explained, off = curves.r2(held), curves.rmse(held)
+    assert explained["low"] < explained["value"] < explained["high"] < 1
+    assert 0 < off["low"] < off["value"] < off["high"]
+    assert off["value"] == pytest.approx(np.sqrt(np.mean((held.target - held.blend) ** 2)))
 
 
 def test_one_class_alone_cannot_be_ranked():

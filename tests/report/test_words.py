@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from sklearn.linear_model import QuantileRegressor
 
-from softlearning import SoftRegressor
+from softlearning import SoftClassifier, SoftRegressor
 from softlearning.method.usefulness import UselessModelWarning
 from softlearning.report import summarise_model, words
 
-PROVED = "No other weights have a lower cross-validated loss"
+PROVED = "On the out-of-fold rows they were solved on, no other weights have a lower loss"
 
 
 def proof(rule="simplex", *, gap=1e-15, moved=0.0, objective=0.3):
@@ -25,8 +25,8 @@ def test_only_the_exact_rule_claims_that_no_weights_are_better():
 
 def test_the_guard_says_how_far_it_went_and_why():
     kept, moved = proof("guarded"), proof("guarded", moved=0.2, objective=0.34)
-    assert "exact optimum has a cross-validated loss of 0.3 (proved to within rounding)" in kept
-    assert "the weights are that optimum" in kept
+    assert "they were solved on, the best weights have a loss of 0.3 (proved to within rounding)" in kept
+    assert "these are the weights" in kept
     assert "moved 20 % of the weight" in moved
     assert "13.33 % higher" in moved
     assert "few rows" in moved
@@ -62,6 +62,14 @@ def test_a_model_that_is_good_by_its_own_loss_is_not_called_useless(rng):
     assert summary["answer"]["value"] < 0
     assert summary["comparisons"]["trivial"]["better"]
     assert words.useless(summary) == ""
+
+
+def test_shares_of_weighted_rows_are_called_so(rng):
+    X = rng.normal(size=(120, 2))
+    y = X[:, 0] + rng.normal(size=120) > 1
+    plain, balanced = (SoftClassifier(["naive_bayes"], class_weight=w).fit(X, y) for w in (None, "balanced"))
+    assert "counted by their weights" not in words.headline(summarise_model(plain, draws=0))
+    assert words.headline(summarise_model(balanced, draws=0)).endswith("50.0 %, rows counted by their weights.")
 
 
 def test_sentences_about_a_model_name_its_numbers(summary):

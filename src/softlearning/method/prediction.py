@@ -90,6 +90,8 @@ def selective_choice(
     wrong = said != held.target.argmax(axis=1)
     if measure not in ("auto", *MEASURES):
         raise ValueError(f"measure is {measure!r}; {nearest(measure, ('auto', *MEASURES))}")
+    if not 0 < confidence < 1:
+        raise ValueError(f"confidence is a probability, above 0 and below 1; got {confidence!r}")
     name = best_measure(held, wrong) if measure == "auto" else measure
     uncertainty = MEASURES[name](held.blend, held.disagreement)
     if risk is None:

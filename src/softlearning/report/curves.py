@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from softlearning.evaluation.scoring import score_interval
 from softlearning.method.decisions import sweep
 from softlearning.method.prediction import conformal_interval, conformal_set
 from softlearning.method.record import HeldOut
@@ -43,7 +44,15 @@ def r2(held: HeldOut) -> dict[str, float]:
     if not B > 0:
         return dict.fromkeys(("value", "low", "high"), float("nan"))
     influence = 1 - A / B - (residual**2 - A) / B + A * (spread - B) / B**2
-    return with_interval(influence, held.weight, held.groups)
+    value, error = mean_and_error(influence, held.weight, held.groups)
+    return interval_of("r2", value, error, held)
+
+
+def interval_of(name: str, value: float, error: float, held: HeldOut) -> dict[str, float]:
+    """A score with its interval, within the range that the score can have."""
+    units = len(held.target) if held.groups is None else len(np.unique(held.groups))
+    low, high = score_interval(name, value, error, units, 0.95)
+    return {"value": value, "low": float(low), "high": float(high)}
 
 
 def with_interval(values: np.ndarray, weight: np.ndarray | None, groups: np.ndarray | None) -> dict[str, float]:
@@ -56,8 +65,9 @@ def with_interval(values: np.ndarray, weight: np.ndarray | None, groups: np.ndar
 def rmse(held: HeldOut) -> dict[str, float]:
     """Root mean squared error, in the target's unit, with its interval."""
     squared = (held.target[:, 0] - held.blend[:, 0]) ** 2
-    found = with_interval(squared, held.weight, held.groups)
-    return {name: float(np.sqrt(np.maximum(value, 0.0))) for name, value in found.items()}
+    mean, error = mean_and_error(squared, held.weight, held.groups)
+    found = interval_of("neg_mean_squared_error", -mean, error, held)
+    return {"value": np.sqrt(mean), "low": float(np.sqrt(-found["high"])), "high": float(np.sqrt(-found["low"]))}
 
 
 def calibration(held: HeldOut) -> dict[str, Any]:

@@ -157,6 +157,7 @@ def answer(record: Record, said: np.ndarray) -> dict[str, Any]:
         "columns": schema.width,
         "folds": len(record.crossed.splits),
         "groups": None if held.groups is None else len(np.unique(held.groups)),
+        "weighted": held.weight is not None,
     }
 
 

@@ -52,18 +52,19 @@ def headline(summary: Summary) -> str:
     a = summary["answer"]
     interval = f"95 % interval {score(a['low'], summary)} to {score(a['high'], summary)}"
     target = f" of {name(summary['target'])}" if summary["target"] else ""
+    counted = ", rows counted by their weights" if a["weighted"] else ""
     if summary["classes"]:
         return (
             f"On rows it has not seen, the blend names the right one of {len(summary['classes'])} classes{target} in "
             f"{percent(a['value'])} of cases ({interval}); always naming the commonest class would be right in "
-            f"{percent(summary['comparisons']['trivial']['score'])}."
+            f"{percent(summary['comparisons']['trivial']['score'])}{counted}."
         )
     if a["value"] is None:
         return "The target never varies, so there is nothing to explain."
     return (
         f"On rows it has not seen, the blend is off by {short(a['rmse']['value'])} (root mean squared error, 95 % "
         f"interval {short(a['rmse']['low'])} to {short(a['rmse']['high'])}) and explains {percent(a['value'])} of the "
-        f"variance{target or ' of the target'} ({percent(a['low'])} to {percent(a['high'])})."
+        f"variance{target or ' of the target'} ({percent(a['low'])} to {percent(a['high'])}){counted}."
     )
 
 
@@ -110,10 +111,11 @@ def certainty(summary: Summary) -> str:
     small = c["exact_gap"] <= 1e-6 * max(abs(c["exact_objective"]), 1e-300)
     gap = "to within rounding" if small else f"to within {short(c['exact_gap'])}"
     if c["rule"] == "simplex":
-        proof = f"No other weights have a lower cross-validated loss (proved {gap})"
+        proof = f"On the out-of-fold rows they were solved on, no other weights have a lower loss (proved {gap})"
         proof += "; they are the only optimum" if c["unique"] else "; other weights may do as well"
     else:
-        found = f"The exact optimum has a cross-validated loss of {short(c['exact_objective'])} (proved {gap})"
+        found = f"On the out-of-fold rows they were solved on, the best weights have a loss of "
+        found += f"{short(c['exact_objective'])} (proved {gap})"
         proof = f"{found}; {_departure(c)}"
     return f"{proof}. The weights amount to {c['effective']:.1f} equally weighted specialists."
 
@@ -121,7 +123,7 @@ def certainty(summary: Summary) -> str:
 def _departure(c: dict[str, Any]) -> str:
     """How the weights of a rule differ from the exact optimum."""
     if c["moved"] < 0.005:
-        return "the weights are that optimum"
+        return "these are the weights"
     higher = percent(c["objective"] / c["exact_objective"] - 1, 2) if c["exact_objective"] > 0 else "a little"
     moved, there = percent(c["moved"], 0), f"where the loss on these rows is {higher} higher"
     if c["rule"] == "guarded":
