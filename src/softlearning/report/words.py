@@ -114,7 +114,7 @@ def certainty(summary: Summary) -> str:
         proof = f"On the out-of-fold rows they were solved on, no other weights have a lower loss (proved {gap})"
         proof += "; they are the only optimum" if c["unique"] else "; other weights may do as well"
     else:
-        found = f"On the out-of-fold rows they were solved on, the best weights have a loss of "
+        found = "On the out-of-fold rows they were solved on, the best weights have a loss of "
         found += f"{short(c['exact_objective'])} (proved {gap})"
         proof = f"{found}; {_departure(c)}"
     return f"{proof}. The weights amount to {c['effective']:.1f} equally weighted specialists."
