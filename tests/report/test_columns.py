@@ -21,6 +21,18 @@ def test_answers_along_a_column_are_means_of_predictions(regressed):
     )
 
 
+def test_errors_of_few_rows_are_not_called_clear(regressed, classified):
+    model, X, y = regressed
+    few = X.assign(town=np.where(np.arange(len(X)) == 0, "Oslo", "Riga"))
+    (line,) = columns.along(model, few, y, ["town"])
+    oslo = next(p for p in line["parts"] if p["name"] == "Oslo")
+    assert oslo["low"] == oslo["high"] == oslo["error"] != 0
+    assert not oslo["clear"]
+    model, X, y = classified
+    for part in columns.along(model, X, model.predict(X), ["town"])[0]["parts"]:  # not one error, among some rows
+        assert part["error"] == part["low"] == 0 < part["high"] < 0.2
+
+
 def test_words_are_parts_of_their_own_and_classes_name_the_one_that_moves(classified):
     model, X, y = classified
     age, town = columns.along(model, X, y, ["age", "town"])

@@ -15,6 +15,7 @@ from scipy import sparse
 from softlearning.data.inputs import frame_or_array, is_frame
 from softlearning.method.preparation import take
 from softlearning.method.record import Record
+from softlearning.report.curves import share, with_interval
 from softlearning.uncertainty.errors import mean_and_error
 from softlearning.weights import row_losses
 
@@ -119,7 +120,8 @@ def slices(model, X, y) -> list[dict[str, Any]]:
 
 def _line(model, name: str, parts: list[dict[str, Any]], means: np.ndarray, shown: int, error) -> dict[str, Any]:
     classes = getattr(model, "classes_", None)
-    errors = [mean_and_error(error[p["rows"]], None, None) for p in parts]
+    told = share if classes is not None else with_interval
+    errors = [told(np.asarray(error[p["rows"]], dtype=float), None, None) for p in parts]
     return {
         "column": name,
         "of": "" if classes is None else str(classes[shown]),
@@ -129,11 +131,13 @@ def _line(model, name: str, parts: list[dict[str, Any]], means: np.ndarray, show
                 "name": p["name"],
                 "at": p["at"],
                 "answer": float(mean),
-                "error": float(e),
-                "reach": 1.96 * float(s) if np.isfinite(s) else 0.0,
+                "error": e["value"],
+                "low": e["low"] if np.isfinite(e["low"]) else e["value"],  # a single number shows no interval
+                "high": e["high"] if np.isfinite(e["high"]) else e["value"],
+                "clear": bool(e["low"] > 0 or e["high"] < 0),
                 "rows": int(p["rows"].sum()),
             }
-            for p, mean, (e, s) in zip(parts, means, errors)
+            for p, mean, e in zip(parts, means, errors)
         ],
     }
 

@@ -215,12 +215,9 @@ def errors_along(summary: Summary, line: dict[str, Any]) -> str:
         said = f"most around {_value(worst, line)}, where {percent(worst['error'], 0)} are wrong"
         return f"How often the answer is wrong along {name(line['column'])}: {said}. Lines are 95 % intervals."
     side = "low" if worst["error"] > 0 else "high"
-    clear = abs(worst["error"]) > worst["reach"]
     said = f"around {_value(worst, line)} predictions are too {side} by {short(abs(worst['error']))} on average"
-    return (
-        f"Mean residual along {name(line['column'])}: {said}{'' if clear else ', within chance'}. Lines are 95 % "
-        "intervals."
-    )
+    chance = "" if worst["clear"] else ", within chance"
+    return f"Mean residual along {name(line['column'])}: {said}{chance}. Lines are 95 % intervals."
 
 
 def _value(part: dict[str, Any], line: dict[str, Any]) -> str:
