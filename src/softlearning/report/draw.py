@@ -195,7 +195,7 @@ def diversity(summary: Summary, title: str, about: str) -> Markup:
 
 def importance(summary: Summary, title: str, about: str) -> Markup:
     lines = [
-        Bar(c["column"], c["mean"], c["mean"] - c["std"], c["mean"] + c["std"], short(c["mean"]))
+        Bar(c["column"], c["mean"], c["mean"] - 2 * c["error"], c["mean"] + 2 * c["error"], short(c["mean"]))
         for c in summary["importance"]["columns"][:MOST_COLUMNS]
     ]
     return svg.bars(lines, title, about)
