@@ -32,8 +32,6 @@ def test_a_misspelt_file_gets_the_nearest_name(run, flowers):
         (["--out", "model", "--type", "Colour"], "COLUMN=TYPE"),
         (["--out", "model", "--type", "Color=category"], "did you mean 'Colour'?"),
         (["--out", "model", "--group", "Species"], "different columns"),
-        (["--out", "model", "--memory-limit", "much"], "500M"),
-        (["--out", "model", "--memory-limit", "0"], "500M"),
         (["--out", "model", "--time-limit", "-1"], "--time-limit"),
         (["--out", "model", "--task", "clustering"], "classification"),
         (["--out", "model", "--drop", "Sise"], "did you mean 'Size'?"),
@@ -55,6 +53,8 @@ def test_what_cannot_work_is_refused_before_the_work(run, flowers, words, said):
         (["--library", "fst"], "no library is called 'fst'; did you mean 'fast'?"),
         (["--library", "logistik"], "did you mean 'logistic'?"),
         (["--library", "fast", "--task", "regression"], "SoftClassifier"),
+        (["--memory-limit", "much"], "'512 MiB'"),
+        (["--memory-limit", "0"], "'512 MiB'"),
     ],
 )
 def test_what_fails_is_one_sentence_without_a_traceback(run, flowers, tmp_path, words, said):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
 import time
 import warnings
@@ -14,12 +13,11 @@ from typing import Any
 
 import click
 
-from softlearning.data.messages import closest, nearest
+from softlearning.data.messages import closest, nearest, printable_lines
 
 FILE = click.Path(dir_okay=False, path_type=Path)
 FOLDER = click.Path(file_okay=False, path_type=Path)
 STREAM = Path("-")
-UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 INTERRUPTED = 130  # exit code
 NOT_KEPT = "nothing was saved; --checkpoint FOLDER would keep finished work"
 USER_ERRORS = (ValueError, TypeError, OSError, ImportError, MemoryError)
@@ -36,15 +34,6 @@ def pair(text: str, form: str, option: str) -> tuple[str, str]:
 def name_list(text: str | None) -> list[str] | None:
     """Names between commas."""
     return None if text is None else [name.strip() for name in text.split(",") if name.strip()]
-
-
-def amount(text: str) -> int:
-    """Bytes, from a text such as 2G."""
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(?:I?B)?", text.strip().upper())
-    size = int(float(found[1]) * UNITS[found[2]]) if found else 0
-    if size <= 0:
-        raise click.BadParameter(f"{text!r} is no amount of memory, such as 2G or 500M", param_hint="--memory-limit")
-    return size
 
 
 def check_outputs(*paths: Path | None) -> None:
@@ -174,10 +163,10 @@ def plain_errors(context: click.Context) -> Iterator[None]:
         if context.find_root().obj["traceback"]:
             raise
         sentence = str(error).strip() or type(error).__name__
-        raise click.ClickException(sentence) from None
+        raise click.ClickException(printable_lines(sentence)) from None
 
 
 def _note(message, category, filename, lineno, file=None, line=None) -> None:
     """Our own warnings are for the reader; those of other packages are not, and failures are listed anyway."""
     if category is UserWarning:
-        click.echo(f"Note: {message}", err=True)
+        click.echo(f"Note: {printable_lines(message)}", err=True)
