@@ -38,12 +38,18 @@ def name_list(text: str | None) -> list[str] | None:
 
 def check_outputs(*paths: Path | None) -> None:
     """Refuse before the work what would fail after it."""
-    for path in filter(None, paths):
+    try:
+        real = [path.resolve() for path in paths if path not in (None, STREAM)]
+    except FileNotFoundError:
+        raise click.UsageError("the working folder is gone: give the full path of what is to be written") from None
+    for path in real:
         if not path.parent.is_dir():
             raise click.BadParameter(f"there is no folder {path.parent}", param_hint="--out")
         if not os.access(path.parent, os.W_OK):
             raise click.BadParameter(f"the folder {path.parent} cannot be written to", param_hint="--out")
-    if len({path.resolve() for path in filter(None, paths)}) < len([p for p in paths if p]):
+        if path.exists() and not path.is_file():
+            raise click.BadParameter(f"{path} is not a file", param_hint="--out")
+    if len(set(real)) < len(real):
         raise click.UsageError("the model and the report need two different files")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bz2
 import csv
+import errno
 import gzip
 import io
 import json
@@ -197,11 +198,13 @@ UNREADABLE = {
 def whole_file(path: str | Path, *, private: bool = False, mark: str = "") -> Iterator[Path]:
     """A name in the same folder to write to; it becomes `path` at the end, and vanishes when anything goes wrong.
 
-    A link at `path` stays, and what it points to is replaced. A private file is for its owner alone (mode 0600). A
+    A link at `path` stays, and what it points to is replaced, if it is a file. A private file is for its owner alone (mode 0600). A
     process that is killed leaves the other name, which begins with a point and the `mark`.
     """
     try:
         real = Path(os.path.realpath(path))
+        if real.exists() and not real.is_file():  # a device, say, which whoever may would replace
+            raise FileExistsError(errno.EEXIST, "it is not a file, and not replaced", os.fspath(path))
         handle, name = tempfile.mkstemp(prefix=f".{mark}", suffix=f".part{real.suffix}", dir=real.parent)
         os.close(handle)
         try:
