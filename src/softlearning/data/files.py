@@ -198,8 +198,8 @@ UNREADABLE = {
 def whole_file(path: str | Path, *, private: bool = False, mark: str = "") -> Iterator[Path]:
     """A name in the same folder to write to; it becomes `path` at the end, and vanishes when anything goes wrong.
 
-    A link at `path` stays, and what it points to is replaced, if it is a file. A private file is for its owner alone (mode 0600). A
-    process that is killed leaves the other name, which begins with a point and the `mark`.
+    A link at `path` stays, and what it points to is replaced, if it is a file. A private file is for its owner alone
+    (mode 0600). A process that is killed leaves the other name, which begins with a point and the `mark`.
     """
     try:
         real = Path(os.path.realpath(path))
