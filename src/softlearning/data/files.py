@@ -215,7 +215,7 @@ def whole_file(path: str | Path, *, private: bool = False, mark: str = "") -> It
         finally:
             Path(name).unlink(missing_ok=True)
     except OSError as error:
-        if error.filename is None and error.errno:  # a full disk, or a working folder that is gone
+        if error.errno and ".part" in str(error.filename or ".part"):  # a full disk, a folder that is not there
             raise OSError(error.errno, error.strerror, os.fspath(path)) from error
         raise
 
