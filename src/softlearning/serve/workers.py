@@ -18,7 +18,7 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from typing import Any
 
@@ -45,6 +45,7 @@ def serve_model(
     token: bytes | None = None,
     hosts: Collection[str] = (),
     limits: Limits | None = None,
+    tell: Callable[[str], None] | None = None,
 ) -> None:
     """Serve until interrupted.
 
@@ -56,6 +57,7 @@ def serve_model(
     token : what clients must send as `Authorization: Bearer TOKEN`
     hosts : further names that clients may call the server by; "*" allows any
     limits : what a client may cost, each worker for itself
+    tell : is called with the address once the server listens
     """
     if token is None and not is_loopback(host):
         raise ValueError(f"{host} can be reached by others: a token is required (--token-file)")
@@ -63,6 +65,8 @@ def serve_model(
     _give_memory_back()
     site = Site(model, limits or Limits(), token, {*LOOPBACK, host, *hosts}, Counters(workers))
     with _listen(host, port) as line:
+        if tell:
+            tell(f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}")
         if sys.platform == "linux":
             supervise(site, line, workers)
         else:
