@@ -112,7 +112,7 @@ def test_ctrl_c_ends_the_command(saved):
 
 def test_beyond_the_loopback_a_token_is_required(classifier):
     with pytest.raises(ValueError, match="a token is required"):
-        serve_model(classifier, host="0.0.0.0")
+        serve_model(classifier, host="0.0.0.0", tell=pytest.fail)
     assert all(map(is_loopback, ("127.0.0.9", "::1", "localhost")))
     assert not any(map(is_loopback, ("0.0.0.0", "::", "192.0.2.1", "example.test")))
 
@@ -120,6 +120,21 @@ def test_beyond_the_loopback_a_token_is_required(classifier):
 def test_a_port_that_is_taken_is_said_in_words(classifier):
     with closing(socket.create_server(("127.0.0.1", 0))) as taken, pytest.raises(OSError, match="cannot listen on"):
         serve_model(classifier, port=taken.getsockname()[1])
+
+
+def test_the_address_is_told_once_it_is_listened_at(classifier):
+    def tell(address):
+        told.append(address)
+        raise KeyboardInterrupt
+
+    told = []
+    with closing(socket.create_server(("127.0.0.1", 0))) as free:
+        port = free.getsockname()[1]
+    for host in ("127.0.0.1", "::1"):
+        with pytest.raises((KeyboardInterrupt, OSError)):  # a machine without IPv6 has nothing to listen at
+            serve_model(classifier, host=host, port=port, tell=tell)
+    assert told[0] == f"http://127.0.0.1:{port}"
+    assert told[1:] in ([], [f"http://[::1]:{port}"])
 
 
 def memory(server):

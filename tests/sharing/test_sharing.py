@@ -69,6 +69,13 @@ def test_names_in_a_card_are_shown_and_not_read_as_markdown(flowers):
     assert "```` ``` ````" in card
 
 
+def test_a_card_cannot_steer_the_terminal_that_shows_it(flowers):
+    X, y = flowers
+    card = model_card(SoftClassifier(["naive_bayes"], cv=2).fit(X, y.replace({"setosa": "\x1b]0;title\a"})))
+    assert r"`\x1b]0;title\x07`" in card
+    assert all(character.isprintable() or character == "\n" for character in card)
+
+
 def test_a_notebook_shows_score_verdict_and_weights(model):
     page = model._repr_mimebundle_()["text/html"]
     assert f"{model.cv_score_['score']:.4g} on held-out rows" in page

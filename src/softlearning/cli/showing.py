@@ -44,8 +44,11 @@ def serve(context, model, host, port, workers, token_file, hosts):
         from softlearning.serve import serve_model
 
         token, fitted = secret(token_file), load_model(model)
-        click.echo(f"POST rows to http://{host}:{port}/predict; /docs says how. Stop with Ctrl-C.")
-        serve_model(fitted, host=host, port=port, workers=workers, token=token, hosts=hosts)
+
+        def tell(address: str) -> None:
+            click.echo(f"POST rows to {address}/predict; /docs says how. Stop with Ctrl-C.")
+
+        serve_model(fitted, host=host, port=port, workers=workers, token=token, hosts=hosts, tell=tell)
 
 
 @click.command()

@@ -329,14 +329,13 @@ class Learning(CallbackSupportMixin, BaseEstimator):
 
     def _warn_of_time(self, before: float, taken: float):
         """A limit that was too short for this table, with what it needs."""
-        limit = self.time_limit
+        limit, least = self.time_limit, 2 * before + 2
         if limit is not None and taken > limit + max(2.0, 0.05 * limit):
-            warnings.warn(
-                f"the fit took {taken:.0f} s, its time limit is {limit:g} s: a table of this size needs about "
-                f"{2 * before + 2:.0f} s before anything but the baseline can be learnt",
-                TimeLimitWarning,
-                stacklevel=5,
-            )
+            cause = f"a table of this size needs about {least:.0f} s before anything but the baseline can be learnt"
+            if least < limit:
+                cause = "what follows the last specialist took longer than expected, as it does on a busy machine"
+            text = f"the fit took {taken:.0f} s, its time limit is {limit:g} s: {cause}"
+            warnings.warn(text, TimeLimitWarning, stacklevel=5)
 
     def _warn_of_failures(self):
         failures = self.record_.crossed.failures

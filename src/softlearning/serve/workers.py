@@ -18,7 +18,7 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from typing import Any
 
@@ -30,8 +30,8 @@ from softlearning.serve.limits import Limits
 from softlearning.serve.metrics import Counters
 
 log = logging.getLogger("softlearning.serve")
-GRACE = 3  # seconds for answers under way when the server is to end
-PATIENCE = 4.5  # seconds until a worker that did not end is ended
+GRACE = 2  # seconds for answers under way when the server is to end
+PATIENCE = 3.5  # seconds until a worker that did not end is ended
 TOO_OFTEN = 5  # deaths in a row, each within a second of the start
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD, M_ARENA_MAX = -1, -3, -8  # names of glibc's malloc.h
 
@@ -45,6 +45,7 @@ def serve_model(
     token: bytes | None = None,
     hosts: Collection[str] = (),
     limits: Limits | None = None,
+    tell: Callable[[str], None] | None = None,
 ) -> None:
     """Serve until interrupted.
 
@@ -56,6 +57,7 @@ def serve_model(
     token : what clients must send as `Authorization: Bearer TOKEN`
     hosts : further names that clients may call the server by; "*" allows any
     limits : what a client may cost, each worker for itself
+    tell : is called with the address once the server listens
     """
     if token is None and not is_loopback(host):
         raise ValueError(f"{host} can be reached by others: a token is required (--token-file)")
@@ -63,6 +65,8 @@ def serve_model(
     _give_memory_back()
     site = Site(model, limits or Limits(), token, {*LOOPBACK, host, *hosts}, Counters(workers))
     with _listen(host, port) as line:
+        if tell:
+            tell(f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}")
         if sys.platform == "linux":
             supervise(site, line, workers)
         else:
