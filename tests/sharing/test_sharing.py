@@ -129,7 +129,7 @@ def test_no_row_is_predicted_by_a_model_that_saw_it():
     found = cross_predictions(SoftRegressor(["ridge"], cv=2), X, y, folds)
     train, test = folds[1]
     np.testing.assert_allclose(found[test], SoftRegressor(["ridge"], cv=2).fit(X[train], y[train]).predict(X[test]))
-    with pytest.raises(ValueError, match="leave rows out"):
+    with pytest.raises(ValueError, match="partitions"):
         cross_predictions(SoftRegressor(["ridge"], cv=2), X, y, folds[:2])
 
 
