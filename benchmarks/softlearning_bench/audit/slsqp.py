@@ -31,7 +31,7 @@ def slsqp_starts(P: np.ndarray, Y: np.ndarray, *, reading: str = "scaled") -> St
         raise ValueError(f"reading is one of {', '.join(READINGS)}, got {reading!r}")
     n, K, _ = P.shape
     errors = (Y[:, None] - P).transpose(0, 2, 1).reshape(-1, K)
-    R = np.linalg.qr(errors / np.sqrt(n), mode="r")  # mean squared errors are |R alpha|^2
+    R: np.ndarray = np.linalg.qr(errors / np.sqrt(n), mode="r")  # type: ignore[assignment]  # risk is |R alpha|^2
     risks = (R**2).sum(axis=0)
     factor = {"scaled": 1 / risks.min(), "mean": 1.0, "sum": float(n)}[reading]
     exact = reading == "scaled"
