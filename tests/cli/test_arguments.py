@@ -2,14 +2,7 @@
 
 import re
 
-import pytest
-
-from softlearning.cli.arguments import Stages, amount
-
-
-@pytest.mark.parametrize(("text", "size"), [("2G", 2**31), ("500M", 500 * 2**20), ("1.5 KiB", 1536), ("64b", 64)])
-def test_amounts_of_memory_are_read_as_they_are_written(text, size):
-    assert amount(text) == size
+from softlearning.cli.arguments import Stages
 
 
 def test_a_stage_says_what_it_may_take_and_what_it_took(capsys):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
 import time
 import warnings
@@ -19,7 +18,6 @@ from softlearning.data.messages import closest, nearest
 FILE = click.Path(dir_okay=False, path_type=Path)
 FOLDER = click.Path(file_okay=False, path_type=Path)
 STREAM = Path("-")
-UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 INTERRUPTED = 130  # exit code
 NOT_KEPT = "nothing was saved; --checkpoint FOLDER would keep finished work"
 USER_ERRORS = (ValueError, TypeError, OSError, ImportError, MemoryError)
@@ -38,13 +36,14 @@ def name_list(text: str | None) -> list[str] | None:
     return None if text is None else [name.strip() for name in text.split(",") if name.strip()]
 
 
-def amount(text: str) -> int:
-    """Bytes, from a text such as 2G."""
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(?:I?B)?", text.strip().upper())
-    size = int(float(found[1]) * UNITS[found[2]]) if found else 0
-    if size <= 0:
-        raise click.BadParameter(f"{text!r} is no amount of memory, such as 2G or 500M", param_hint="--memory-limit")
-    return size
+def amount(context: click.Context, option: click.Parameter, text: str | None) -> int | None:
+    """The bytes that a text such as 2G says."""
+    from softlearning.execution import parse_bytes
+
+    try:
+        return parse_bytes(text)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from None
 
 
 def check_outputs(*paths: Path | None) -> None:

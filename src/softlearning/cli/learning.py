@@ -65,7 +65,7 @@ class FitCommand(click.Command):
 @click.option("--threshold", metavar="auto|NUMBER", help="How probabilities of two classes become labels.")
 @click.option("--time-limit", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS",
               help="For the whole fit.")  # fmt: skip
-@click.option("--memory-limit", metavar="BYTES", help="For the specialists, such as 2G or 500M.")
+@click.option("--memory-limit", callback=amount, metavar="BYTES", help="For the specialists, such as 2G or 500M.")
 @click.option("--jobs", type=int, metavar="CORES", help="-1 for all; by default all, but one where the table is small.")
 @click.option("--task", type=click.Choice(TASKS), default="auto", show_default=True)
 @click.option("--type", "types", multiple=True, metavar="COLUMN=TYPE",
@@ -95,7 +95,7 @@ def fit(context, table, target, out, page, test, curve, library, metric, thresho
         "library": _library(library),
         "metric": metric,
         "time_limit": time_limit,
-        "memory_limit": None if memory_limit is None else amount(memory_limit),
+        "memory_limit": memory_limit,
         "column_types": given,
         "checkpoint": checkpoint,
         "random_state": seed,
