@@ -85,7 +85,7 @@ def test_dropping_everything_is_refused(classifier):
         classifier.drop(QUICK)
 
 
-def test_a_stacker_hands_its_weight_down_to_those_whose_disagreement_is_heard():
+def test_a_stacker_hands_its_weight_down_to_those_it_reads():
     X, y = make_classification(400, 8, n_informative=5, random_state=3)
     model = SoftClassifier(["logistic", "naive_bayes", "knn_15", "decision_tree", POOL]).fit(X[:300], y[:300])
     learned = model.record_

@@ -22,7 +22,7 @@ from softlearning.library import dummy_row
 from softlearning.method.crossfit import read_by, weigh
 from softlearning.method.record import Record, score_of
 from softlearning.report import columns, curves, learning
-from softlearning.uncertainty.diversity import effective_opinions, effective_specialists, error_correlation
+from softlearning.uncertainty.diversity import effective_errors, effective_specialists, error_correlation
 from softlearning.uncertainty.errors import drawn_again
 from softlearning.weights.reasons import Reason, why_these_weights
 
@@ -298,8 +298,8 @@ def stackers(record: Record) -> list[dict[str, Any]]:
             alone = np.zeros(len(library))
             alone[k] = 1.0
             shares = dict(zip(library.names, record.handed_down(alone).tolist()))
-            heard = sorted(((n, shares[n]) for n in read_by(s, library) if shares[n] > 0), key=lambda pair: -pair[1])
-            lines.append({"stacker": s.name, "weight": weight, "hears": [{"name": n, "share": v} for n, v in heard]})
+            reads = sorted(((n, shares[n]) for n in read_by(s, library) if shares[n] > 0), key=lambda pair: -pair[1])
+            lines.append({"stacker": s.name, "weight": weight, "reads": [{"name": n, "share": v} for n, v in reads]})
     return lines
 
 
@@ -323,7 +323,7 @@ def diversity(record: Record) -> dict[str, Any]:
     order = np.argsort(-record.solution.weights, kind="stable")
     correlation = error_correlation(record.pooled[:, order], record.held_out.target)
     names = [record.crossed.library.names[k] for k in order]
-    return {"names": names, "correlation": correlation.tolist(), "opinions": effective_opinions(correlation)}
+    return {"names": names, "correlation": correlation.tolist(), "independent": effective_errors(correlation)}
 
 
 # -- what happened ----------------------------------------------------------------------------------------------------

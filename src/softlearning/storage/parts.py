@@ -319,7 +319,7 @@ READERS: dict[Any, Callable[[dict, Archive], Any]] = {
 
 
 def read_npy(data: bytes) -> np.ndarray:
-    """The array in `data`, without a copy; refused when its header promises anything else than is there."""
+    """The array in `data`, without a copy; refused when its header says anything else than is there."""
     try:
         buffer = io.BytesIO(data)
         version = np.lib.format.read_magic(buffer)
