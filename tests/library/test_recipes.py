@@ -36,16 +36,13 @@ def test_forests_grow_with_the_rows(rows, trees):
     assert make.hist_gradient_boosting(shape).max_iter == trees
 
 
-def test_catboost_at_its_own_rounds_looks_at_half_of_the_columns_and_at_fewer_where_they_are_many():
+def test_catboost_of_the_default_is_sparing_with_columns_rounds_and_crosses():
     wide = Shape("classification", 320, 4096, 40, 8)
-    usual, faces, long = (
-        make.catboost_own(CLASSIFICATION),
-        make.catboost_own(wide),
-        make.catboost_own(CLASSIFICATION, 2, 1),
-    )
-    assert (usual.get_param("iterations"), usual.get_param("rsm"), usual.get_param("border_count")) == (1000, 0.5, 128)
-    assert (faces.get_param("rsm"), faces.get_param("border_count")) == (64 / 4096, 64)
-    assert long.get_param("rsm") == 1
+    usual, faces, long = make.catboost_own(CLASSIFICATION), make.catboost_own(wide), make.catboost_long(CLASSIFICATION)
+    names = ("iterations", "rsm", "border_count", "max_ctr_complexity")
+    read = lambda model: tuple(model.get_param(name) for name in names)
+    assert (read(usual), read(faces)) == ((500, 0.5, 128, 1), (500, 64 / 4096, 64, 1))
+    assert read(long) == (2000, 1, 128, None)
 
 
 def test_catboost_takes_coarser_bins_and_fewer_columns_where_columns_times_classes_are_many():
