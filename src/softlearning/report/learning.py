@@ -110,7 +110,7 @@ def _share(line: dict[str, float], whole: float) -> dict[str, float]:
     return {name: value / whole if whole > 0 else 0.0 for name, value in line.items()}
 
 
-def _forecast(losses: np.ndarray, known: tuple) -> dict[str, float]:
+def _forecast(losses: np.ndarray, known: tuple[Any, Any]) -> dict[str, float]:
     """Fall of the loss with twice the rows, as a share of the loss now; interval by drawing rows or groups again."""
     fall = lambda weight: _next_fall(np.average(losses, axis=0, weights=weight))
     low, high = np.quantile(
