@@ -39,6 +39,17 @@ def test_a_part_that_was_changed_is_refused(path, name):
         inspect(members_of(file), 1 << 26)
 
 
+def test_only_boosting_that_is_not_fitted_has_minus_one_column():
+    """Within a user's own estimator there is a copy of it that is never fitted."""
+    name, booster = "lightgbm.sklearn.LGBMRegressor", Part("lightgbm.basic.Booster")
+    check_attributes(Part(name, {"_n_features": -1, "_Booster": None}), object)
+    for state in ({"_n_features": -2}, {"_n_features": -1, "_Booster": booster}):
+        with pytest.raises(ModelFileError, match="_n_features is -"):
+            check_attributes(Part(name, state), object)
+    with pytest.raises(ModelFileError, match="n_classes_ is -1"):
+        check_attributes(Part("sklearn.tree.DecisionTreeClassifier", {"n_classes_": -1}), object)
+
+
 def test_an_attribute_never_hides_one_of_the_class():
     class Own:
         def predict(self):
