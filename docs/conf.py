@@ -75,7 +75,12 @@ def take_over_the_real_tables() -> None:
     results, folder = here.parent / "benchmarks" / "results", here / "real_tables"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
-    for name, page in (("confirmation_2", "index"), ("confirmation", "confirmation"), ("real", "first")):
+    for name, page in (
+        ("confirmation_2", "index"),
+        ("confirmation", "confirmation"),
+        ("real", "first"),
+        ("choose", "choose"),
+    ):
         for kind, to in (("real", page), ("tabarena", f"{page}_tabarena")):
             source = results / name / f"{kind}.md"
             if source.exists():

@@ -1,6 +1,7 @@
 """Figures in the README and in docs/measured.md are those of the committed results."""
 
 import json
+import re
 from itertools import pairwise
 from pathlib import Path
 
@@ -10,7 +11,8 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "benchmarks" / "results"
-README = (ROOT / "README.md").read_text(encoding="utf-8").partition("## What was measured")[2].partition("\n## ")[0]
+PAGE = (ROOT / "README.md").read_text(encoding="utf-8")
+README = PAGE.partition("## What was measured")[2].partition("\n## ")[0]
 SHORT = " ".join(README.split())
 TEXT = " ".join((ROOT / "docs" / "measured.md").read_text(encoding="utf-8").split())
 STACKERS = {"log_pool", "logistic_stack", "tree_stack", "signed_stack"}
@@ -84,7 +86,8 @@ def test_real_tables_in_short():
         ("autogluon-medium", "AutoGluon's on {lower}, mean ratio {} (95 % interval {} to {}: {verdict} after Holm)"),
         (
             "catboost",
-            "CatBoost's on {lower}, {} ({} to {}: {verdict}; Wilcoxon's p = .006), worst {worst:.2f} ({table}",
+            "CatBoost's on {lower}, {} ({} to {}: {verdict}; Wilcoxon's p = .006; plain mean {plain:.3f}, and"
+            " {without:.3f} without {far}, whose text it took for a category), worst {worst:.2f} ({table}",
         ),
         ("lightgbm", "LightGBM's on {lower} and"),
         ("histgb", "HistGradientBoosting's on {lower} ({verdict})"),
@@ -92,11 +95,18 @@ def test_real_tables_in_short():
         line, pair = effects.loc[rival], pairs.loc[rival]
         found = {"lower": pair.lower_loss, "verdict": line.verdict}
         found |= {"worst": pair.worst_ratio, "table": pair.worst_table}
+        found |= {"plain": pair.mean_ratio, "without": pair.ratio_without, "far": pair.farthest_table}
         assert words.format(*ratio_and_interval(line), **found) in SHORT
     assert f"{effects.loc['catboost', 'p_wilcoxon']:.3f}" == "0.006"
     theirs = pairs["their_seconds"]
     assert f"{pairs.loc['catboost'].seconds:.0f} s to fit against CatBoost's {theirs['catboost']:.1f} s" in SHORT
-    assert f"AutoGluon's {theirs['autogluon-medium']:.1f} s, {pairs.loc['catboost'].predict_seconds:.2f} s to" in SHORT
+    predict = pairs["their_predict_seconds"][["catboost", "autogluon-medium"]].map("{:.3f}".format)
+    costs = f"{pairs.loc['catboost'].predict_seconds:.3f} s to predict against {' and '.join(predict)} s"
+    assert f"AutoGluon's {theirs['autogluon-medium']:.1f} s, {costs}" in SHORT
+    cells = pd.read_csv(RESULTS / "confirmation_2" / "real.csv")
+    unsaved = cells[(cells["method"] == "softlearning") & cells["model_size"].isna()]["table"].unique()
+    assert f"Models of {len(unsaved)} tables could not be saved" in SHORT
+    assert f"On {len(unsaved)} of the 20 tables ({', '.join(sorted(unsaved))}) the models" in TEXT
     fast = pairs_of("confirmation_2").loc[("softlearning-fast", "catboost")]
     assert f"takes {fast.seconds:.1f} s and has a lower loss than CatBoost on {fast.lower_loss}, mean" in SHORT
     assert f"mean ratio {fast.mean_ratio:.3f}. Goals missed" in SHORT
@@ -134,6 +144,14 @@ def test_the_ledger_is_counted():
     fail = sum("its tables: fails" in line for line in verdicts)
     assert f"{len(verdicts)} rows with a verdict that is computed" in SHORT
     assert f"{fail} fail by its own tables" in SHORT
+    assert f"{len(verdicts)} rows with a verdict, computed" in TEXT
+
+
+@pytest.mark.slow
+def test_the_first_example_prints_what_the_readme_shows(capsys):
+    code, shown = re.search(r"```python\n(.*?)```\n\n```text\n(.*?)```", PAGE, flags=re.DOTALL).groups()
+    exec(code, {})
+    assert capsys.readouterr().out.strip() == shown.strip()
 
 
 def test_where_the_gain_comes_from(suite):
@@ -154,6 +172,9 @@ def test_seconds_of_the_suite(suite):
     assert f"{ours['fit_seconds'].sum() / papers['fit_seconds'].sum():.2f} times the seconds" in TEXT
     predict = ours["predict_seconds"] / papers["predict_seconds"]
     assert f"{predict.median():.1f} times (median; at most {predict.max():.1f}) to predict" in TEXT
+    boosting = (ours["predict_seconds"] / seconds.loc["CatBoost"]["predict_seconds"]).median()
+    assert f"to predict, {boosting:.0f} times CatBoost's seconds (median)" in TEXT
+    assert f"(median; at most {predict.max():.1f}), {boosting:.0f} times as long as CatBoost" in SHORT
 
 
 def test_the_loss_against_the_oracle(study):
@@ -162,9 +183,21 @@ def test_the_loss_against_the_oracle(study):
     assert f"The loss is {mean(study)} times that of the oracle" in TEXT
     assert f"{mean(study[large])} times from 1,000 training rows on, {mean(study[~large])} times below" in TEXT
     assert f"{mean(study[classes])} in classification, {mean(study[~classes])} in regression" in TEXT
+    for words, rows in (("tables with classes", study[classes]), ("with numbers", study[~classes])):
+        ahead = rows["behind"].groupby(level=0).mean() < -1e-9
+        assert f"{ahead.sum()} of {len(ahead)} {words}" in TEXT
     worst = study["behind"].groupby(level=0).mean().nlargest(3)
     for table, words in (("wine_alcohol", "wine alcohol"), ("titanic_fare", "Titanic fares"), ("diabetes", "diabetes")):
         assert f"{worst[table]:.3f} ({words})".removeprefix("0") in TEXT
+
+
+def test_the_study_tells_its_seconds_of_prediction():
+    cells = pd.read_csv(RESULTS / "study_schemes.csv").query("axis == 'method'")
+    seconds = cells.pivot_table(index=["dataset", "seed"], columns="scheme", values="test_seconds").dropna()
+    ratio = (seconds["default"] / seconds["paper"]).groupby(level=0).mean()
+    page = (ROOT / "docs" / "study.md").read_text(encoding="utf-8")
+    words = f"to predict takes {ratio.median():.1f} times the seconds of the paper's library (median over {len(ratio)}"
+    assert words in " ".join(page.split())
 
 
 def test_external_baselines(suite):
@@ -191,10 +224,22 @@ def test_the_real_tables():
         pair, (ratio, low, high) = pairs.loc[rival], ratio_and_interval(effects.loc[rival])
         ties = {0: "", 1: " (1 tie)"}.get(pair.tied_score, f" ({pair.tied_score} ties)")
         won = f"| {name} | {pair.lower_loss} of {pair.tables} | {pair.better_score}{ties} | {ratio} ({low} to {high})"
-        worst = f"{pair.worst_ratio:.2f} {pair.worst_table} | {pair.seconds:.1f} against {pair.their_seconds:.1f} |"
-        assert f"{won} | {effects.loc[rival].verdict} | {worst}" in TEXT
-    assert f"geometric mean of the ratios {pairs.loc['catboost'].mean_ratio:.3f}." in TEXT
+        worst = f"{pair.worst_ratio:.2f} {pair.worst_table} | {pair.mean_ratio:.3f}, {pair.ratio_without:.3f}"
+        seconds = f"{pair.seconds:.1f} against {pair.their_seconds:.1f}"
+        predict = f"{pair.predict_seconds:.3f} against {pair.their_predict_seconds:.3f}"
+        size = f"{pair.memory:.0f} against {pair.their_memory:.0f} | {pair['size']:.1f} against {pair.their_size:.1f}"
+        costs = f"{seconds} | {predict} | {size} | {pair.failures} against {pair.their_failures} |"
+        assert pair.farthest_table == "sms_spam"
+        assert f"{won} | {effects.loc[rival].verdict} | {worst} | {costs}" in TEXT
+    plain = pairs.loc["catboost"]
+    assert f"geometric mean of the ratios {plain.mean_ratio:.3f} is {plain.ratio_without:.3f} without it" in TEXT
     cells = pd.read_csv(RESULTS / "confirmation_2" / "real.csv").pivot(index=["table", "seed"], columns="method")
+    loss = cells["loss"].groupby(level=0).mean()
+    ratio = loss["softlearning"] / loss["catboost"]
+    assert f"the ratio there is {ratio['sms_spam']:.2f}" in TEXT
+    assert f"On beijing_pm25 ({ratio['beijing_pm25']:.2f})" in TEXT
+    slow = (cells["fit_seconds"]["softlearning"] < 3 * cells["fit_seconds"]["catboost"] + 5).sum()
+    assert f"three times CatBoost's seconds and five, which is met on {slow} of {len(cells)} splits" in TEXT
     seconds = cells["fit_seconds"]
     soon = (seconds["softlearning-fast"] < seconds["catboost"] + 5).sum()
     assert f"seconds and five is met on {soon} of {len(seconds)} splits" in TEXT
@@ -207,6 +252,13 @@ def test_the_real_tables_of_earlier_defaults():
     ):
         pair = pairs_of(folder).loc[("softlearning", "catboost")]
         assert words.format(pair.lower_loss, pair.mean_ratio) in TEXT
+    pairs = pairs_of("confirmation").loc["softlearning"]
+    assert f"worst {pairs.loc['catboost'].worst_ratio:.2f}; lower than HistGradientBoosting's on" in TEXT
+    other = pairs.loc["histgb"]
+    assert (
+        f"on {other.lower_loss}, {other.mean_ratio:.3f}, worst {other.worst_ratio:.2f} (both worst on anneal)" in TEXT
+    )
+    assert other.worst_table == pairs.loc["catboost"].worst_table == "anneal"
     first = pairs_of("real").reset_index().query("part == 'confirm' and against == 'catboost'").iloc[0]
     assert f"lower on {first.lower_loss} of the 20, {first.mean_ratio:.3f}, worst {first.worst_ratio:.2f}" in TEXT
 
@@ -245,4 +297,20 @@ def test_limits_and_latency_are_told_as_they_were():
     assert f"{len(limits) - len(late)} ended before the limit" in page
     for seconds in late:
         assert f"one {seconds:.1f} s after" in page
-    assert f"in {row_ms.min():.1f} to {row_ms.max():.1f} ms" in page
+    by = row_ms.groupby(scale.system)
+    usual, fast = (f"{by.get_group(name).min():.1f} to {by.get_group(name).max():.1f} ms"
+                   for name in ("softlearning", "softlearning fast"))  # fmt: skip
+    assert f"The default predicts one row in {usual}, the fast library in {fast}" in page
+    saved = by.get_group("softlearning").to_numpy() - by.get_group("softlearning slim").to_numpy()
+    assert f"`slim` saved at most {saved.max():.1f} ms" in page
+    assert f"A fit of 250,000 x 30 took {limits[limits.rows == 250_000].peak_mb.max() / 1000:.1f} GB" in page
+
+
+def test_the_comparison_beside_tabarena():
+    lines = pd.read_csv(RESULTS / "real" / "tabarena.csv")
+    best = "AutoGluon 1.4 (best, 4h)"
+    ours, boosting, theirs = (f"{np.exp(np.log(lines[name]).mean()):.3f}"
+                              for name in ("softlearning", "GBM (tuned + ensemble)", best))  # fmt: skip
+    assert f"on {len(lines)} shared tables, seed 0, earlier commits, the error is {ours} times" in TEXT
+    assert f"LightGBM has {boosting}, and AutoGluon 1.4 with four hours {theirs}" in TEXT
+    assert f"lower than ours on {(lines[best] < lines['softlearning']).sum()} of the {len(lines)}" in TEXT

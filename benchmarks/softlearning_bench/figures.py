@@ -72,7 +72,7 @@ def _emphasise(labels) -> None:
 def heatmap(summary: Summary) -> Figure:
     """2a: score of every method on every dataset; the best of a row (within .001) is framed and bold."""
     table = summary.scores[summary.methods()]
-    figure, axes = blank(6.6, 0.24 * len(table) + 1.2)
+    figure, axes = blank(NARROW, 0.22 * len(table) + 1.2)
     behind = table.rsub(table.max(axis=1), axis=0).clip(upper=0.2)
     axes.imshow(behind, cmap="Blues", aspect="auto", vmin=0, vmax=0.25)
     for i, (_, row) in enumerate(table.iterrows()):
@@ -81,14 +81,14 @@ def heatmap(summary: Summary) -> Figure:
     _label(axes, [short(name) for name in table.index], list(table.columns))
     tasks = [dataset(name).task for name in table.index]
     axes.axhline(tasks.count("classification") - 0.5, color=BLACK, linestyle="--", linewidth=1)
-    axes.set_title("Accuracy or R2; shade: behind the best of the row (darkest: .2 or more)")
+    axes.set_title("accuracy or R2; shade: how far behind the best of the row", fontsize=8)
     return figure
 
 
 def _cell(axes: Axes, i: int, j: int, value: float, best: bool, dark: bool) -> None:
-    text = "-" if np.isnan(value) else f"{value:.3f}"
+    text = "-" if np.isnan(value) else f"{value:.3f}".replace("0.", ".").replace("1.000", "1.0")
     weight = "bold" if best else "normal"
-    axes.text(j, i, text, ha="center", va="center", fontsize=5.5, color="white" if dark else BLACK, fontweight=weight)
+    axes.text(j, i, text, ha="center", va="center", fontsize=7.5, color="white" if dark else BLACK, fontweight=weight)
     if best:
         axes.add_patch(mpl.patches.Rectangle((j - 0.47, i - 0.45), 0.94, 0.9, fill=False, edgecolor=RED, linewidth=1))
 
@@ -115,8 +115,7 @@ def differences(summary: Summary, rival: str = "CatBoost", metric: str = "score"
     axes.set_yticks(np.arange(len(order)) + 0.11, [short(name) for name in order])
     axes.set_ylim(-0.7, len(order))
     axes.axvline(0, color=BLACK, linewidth=0.8)
-    widest = float(max(lines["mean"].abs().max() for lines in found.values()))
-    axes.set_xlim(-1.3 * widest, 1.3 * widest)
+    axes.margins(x=0.03)
     axes.set_xlabel(
         f"score minus that of {rival}" if metric == "score" else f"log(loss / loss of {rival}); left is better"
     )
@@ -230,15 +229,16 @@ def trade_off(summary: Summary) -> Figure:
     figure, axes = blank(NARROW, 3.8)
     reach = {t: bootstrap(table[np.array(summary.groups(table.index)["task"]) == t]) for t in means.columns}
     column = {name: k for k, name in enumerate(table.columns)}
+    leader: dict[str, Any] = {"arrowstyle": "-", "relpos": (0, 0.5)}
     for k, (method, (accuracy, r2)) in enumerate(means.iterrows()):
         big, colour = method in (OURS, SOFT), _colour(str(method))
         spread = [reach_of(value, reach[t][:, column[method]])[:, None] for t, value in means.loc[method].items()]
         axes.errorbar(accuracy, r2, xerr=spread[0], yerr=spread[1], color=GREY, elinewidth=0.3, zorder=1)
-        axes.scatter(accuracy, r2, s=50 if big else 20, color=colour, zorder=3)
+        axes.scatter(accuracy, r2, s=50 if big else 20, color=colour, marker="s" if method == SOFT else "o", zorder=3)
         height = (k + 0.5) / len(means)
         axes.annotate(named(method), (accuracy, r2), (1.03, height), textcoords="axes fraction", va="center",
                       fontweight="bold" if big else "normal", annotation_clip=False,
-                      arrowprops={"arrowstyle": "-", "linewidth": 0.4, "color": GREY})  # fmt: skip
+                      arrowprops=leader | {"linewidth": 1 if big else 0.4, "color": colour})  # fmt: skip
     axes.set_xlabel("mean accuracy, classification")
     axes.set_ylabel("mean R2, regression")
     axes.set_title("bars: 95 %, bootstrap over datasets", fontsize=8)

@@ -112,6 +112,37 @@ SECONDS = {
     "Tuned MLP": (30, 200),
     "Soft Learning": (60, 300),
 }  # Supplementary Table 5: per dataset, one core
+SLOWEST = (120, 600)  # there, a deep network of four layers, "estimated"
+SPEEDUPS = {
+    "Logistic/Ridge": ((2, 5), (40, 100)),
+    "knn_5": ((1, 3), (60, 200)),
+    "decision_tree": ((1, 4), (50, 100)),
+    "Random Forest": ((5, 15), (15, 40)),
+    "Gradient Boosting": ((10, 30), (7, 20)),
+    "CatBoost": ((15, 60), (3, 13)),
+    "svm_rbf": ((5, 40), (5, 40)),
+    "Basic MLP": ((10, 30), (7, 20)),
+}  # there: seconds, and how many times faster than the Tuned MLP
+ALONE = (10, 120)  # Methods: seconds per dataset of CatBoost or the Tuned MLP alone
+OPERATIONS = {
+    (500, 30): (1.3e10, 8.2e7),
+    (2_000, 100): (5.2e10, 4.1e8),
+    (10_000, 100): (2.6e11, 6.0e8),
+    (5_000, 200): (1.3e11, 1.8e9),
+}  # Supplementary Proof 2, by rows and columns: of the deep network, of Soft Learning
+SHADED = (
+    *("A01", "A03", "A04", "A07", "A08", "A09", "B01", "B02", "B03", "B06", "B07", "B08", "B10", "B14", "B15"),
+    *("B16", "B17", "B18", "A05", "A06", "C01", "C02", "C03", "C05", "C06", "C07", "C08", "C09", "C10"),
+)  # Table 1: rows in which Soft Learning is "rank 1 or tied 1"
+BOLD = (
+    *("A04", "A07", "A08", "A09", "B01", "B03", "B08", "B10", "B16", "B17"),
+    *("A06", "C01", "C02", "C03", "C05", "C06", "C08", "C09", "C10"),
+)  # Table 1: rows in which Soft Learning is printed bold, as the best
+FIRST_BY_SIZE: dict[str, tuple[int, ...]] = {
+    "Table 2": (57, 67, 89),
+    "Figure 3c": (29, 38, 56),
+}  # per cent of small, medium, large datasets
+CRITICAL, BOUNDARY = 2.23, 5.34  # Figure 2c: Nemenyi's distance, and Soft Learning's mean rank plus it
 FIGURE_1 = {"CatBoost": 22, "Best-of-3": 29, "Basic MLP": 32, "NeuroSym": 29}  # Supplementary Figure 1: wins by > .001
 STACKS = (
     {"Python": "3.12", "scikit-learn": "1.8", "NumPy": "2.4", "SciPy": "1.17", "CatBoost": "1.2"},

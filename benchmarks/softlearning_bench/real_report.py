@@ -7,14 +7,13 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
-from matplotlib.ticker import LogLocator, NullFormatter
 
-from softlearning_bench.drawing import BLACK, BLUE, GREY, NARROW, blank, save_svg
 from softlearning_bench.effects import FLOOR, effects
 from softlearning_bench.real import FILE, KEY, read_real
+from softlearning_bench.real_figure import draw
 
 OURS = "softlearning"
+COSTS = {"fit_seconds": "fit s", "predict_seconds": "predict s", "peak_memory": "memory MB", "model_size": "model MB"}
 
 
 def report_real(folder: Path) -> Path:
@@ -26,7 +25,7 @@ def report_real(folder: Path) -> Path:
     means.round(6).to_csv(folder / "real_tables.csv", index=False, lineterminator="\n")
     pairs.round(6).to_csv(folder / "real_pairs.csv", index=False, lineterminator="\n")
     found.round(9).to_csv(folder / "real_effects.csv", index=False, lineterminator="\n")
-    drawn = draw(cells, folder / "real.svg")
+    drawn = draw(cells, OURS, rivals(cells, OURS), folder / "real.svg")
     page = folder / "real.md"
     parts = head(cells, pairs), protocol_tests(found), figure_lines(drawn), losses(cells), all_tables(means)
     page.write_text("\n".join(line for lines in parts for line in lines) + "\n")
@@ -41,10 +40,15 @@ def good(cells: pd.DataFrame) -> pd.DataFrame:
     return cells[cells["failure"].fillna("") == ""]
 
 
+def failures(cells: pd.DataFrame) -> pd.DataFrame:
+    """The cells that have none."""
+    return cells[cells["failure"].fillna("") != ""]
+
+
 def table_means(cells: pd.DataFrame) -> pd.DataFrame:
     """Means over the seeds of each table and method, with how many seeds and failures there were."""
     by = ["part", "table", "task", "method"]
-    numbers = ["score", "auc", "loss", "fit_seconds", "predict_seconds", "peak_memory", "model_size"]
+    numbers = ["score", "auc", "loss", *COSTS]
     failed = cells.assign(failures=cells["failure"].fillna("") != "", seeds=1)
     counts = failed.groupby(by, sort=False)[["seeds", "failures"]].sum()
     return counts.join(good(cells).groupby(by, sort=False)[numbers].mean()).reset_index()
@@ -52,21 +56,22 @@ def table_means(cells: pd.DataFrame) -> pd.DataFrame:
 
 def compared(cells: pd.DataFrame, ours: str, theirs: str) -> pd.DataFrame:
     """One line per table: means over the seeds that both finished, their ratios and differences."""
-    both = good(cells)
-    numbers = ["loss", "score", "fit_seconds", "predict_seconds"]
-    of = lambda name: both[both["method"] == name].set_index([*KEY[:2], "part", "task"])[numbers]
+    both, failed = good(cells), failures(cells).groupby(["table", "method"]).size()
+    of = lambda name: both[both["method"] == name].set_index([*KEY[:2], "part", "task"])[["loss", "score", *COSTS]]
     joined = of(ours).add_suffix("_a").join(of(theirs).add_suffix("_b"), how="inner")
     out = joined.groupby(["table", "part", "task"], sort=False).mean().reset_index()
+    for name, side in ((ours, "a"), (theirs, "b")):
+        out[f"failures_{side}"] = [int(failed.get((table, name), 0)) for table in out["table"]]
     floor = np.where(out["task"] == "regression", np.finfo(float).tiny, FLOOR)
     out["loss_ratio"] = np.maximum(out["loss_a"], floor) / np.maximum(out["loss_b"], floor)
-    out["seconds_ratio"] = out["fit_seconds_a"] / out["fit_seconds_b"].clip(lower=1e-3)
     return out
 
 
 def pair(cells: pd.DataFrame, ours: str, theirs: str) -> dict[str, object]:
     """What one system has against another, over the tables that both finished."""
     lines = compared(cells, ours, theirs)
-    worst = lines.loc[lines["loss_ratio"].idxmax()]
+    worst, logs = lines.loc[lines["loss_ratio"].idxmax()], np.log(lines["loss_ratio"])
+    far = logs.abs().idxmax()
     return {
         "system": ours,
         "against": theirs,
@@ -74,13 +79,21 @@ def pair(cells: pd.DataFrame, ours: str, theirs: str) -> dict[str, object]:
         "lower_loss": int((lines["loss_ratio"] < 1).sum()),
         "better_score": int((lines["score_a"] > lines["score_b"]).sum()),
         "tied_score": int((lines["score_a"] == lines["score_b"]).sum()),
-        "mean_ratio": float(np.exp(np.log(lines["loss_ratio"]).mean())),
+        "mean_ratio": float(np.exp(logs.mean())),
+        "farthest_table": lines["table"][far],
+        "ratio_without": float(np.exp(logs.drop(far).mean())),
         "worst_ratio": worst["loss_ratio"],
         "worst_table": worst["table"],
         "seconds": lines["fit_seconds_a"].median(),
         "their_seconds": lines["fit_seconds_b"].median(),
         "predict_seconds": lines["predict_seconds_a"].median(),
         "their_predict_seconds": lines["predict_seconds_b"].median(),
+        "memory": lines["peak_memory_a"].median(),
+        "their_memory": lines["peak_memory_b"].median(),
+        "size": lines["model_size_a"].median(),
+        "their_size": lines["model_size_b"].median(),
+        "failures": int((failures(cells)["method"] == ours).sum()),
+        "their_failures": int((failures(cells)["method"] == theirs).sum()),
     }
 
 
@@ -101,23 +114,30 @@ def all_pairs(cells: pd.DataFrame) -> pd.DataFrame:
 def head(cells: pd.DataFrame, pairs: pd.DataFrame) -> list[str]:
     counts = cells.groupby("part")["table"].nunique()
     tables = ", ".join(f"{count} tables of part {part}" for part, count in counts.items())
+    seeds = ", ".join(map(str, sorted(cells["seed"].unique())))
     text = [
-        "# Real tables",
+        f"# Real tables: {' and '.join(counts.index)}, seeds {seeds}",
         "",
-        f"{tables}; seeds {', '.join(map(str, sorted(cells['seed'].unique())))}. Loss is log loss or RMSE, score is"
+        f"{tables}; seeds {seeds}. Loss is log loss or RMSE, score is"
         " accuracy or R2; a ratio below 1 is in favour of the system named first. Means over the seeds that both"
         f" systems finished; log losses below {FLOOR:g} count as {FLOOR:g}.",
         "",
-        "| part | system | against | lower loss | better score | mean loss ratio | worst ratio | fit s | predict s |",
-        "| --- | --- | --- | --- | --- | --- | --- | --- | --- |",
+        "Without: the mean ratio without the one table that lies farthest from 1. Costs are medians over tables, of the"
+        " one / of the other.",
+        "",
+        "| part | system | against | lower loss | better score | mean loss ratio | without | worst ratio"
+        " | fit s | predict s | memory MB | model MB | failures |",
+        "|" + " --- |" * 13,
     ]
     for p in pairs.itertuples():
-        ties = f" ({p.tied_score} ties)" if p.tied_score else ""
+        ties = f" ({p.tied_score} tie{'s' * (p.tied_score > 1)})" if p.tied_score else ""
         text.append(
             f"| {p.part} | {p.system} | {p.against} | {p.lower_loss} of {p.tables}"
-            f" | {p.better_score} of {p.tables}{ties} | {p.mean_ratio:.3f} | {p.worst_ratio:.3f} {p.worst_table} "
-            f"| {p.seconds:.1f} against {p.their_seconds:.1f}"
-            f" | {p.predict_seconds:.2f} against {p.their_predict_seconds:.2f} |"
+            f" | {p.better_score} of {p.tables}{ties} | {p.mean_ratio:.3f} | {p.ratio_without:.3f} {p.farthest_table}"
+            f" | {p.worst_ratio:.3f} {p.worst_table} "
+            f"| {p.seconds:.1f} / {p.their_seconds:.1f} | {p.predict_seconds:.3f} / {p.their_predict_seconds:.3f}"
+            f" | {p.memory:.0f} / {p.their_memory:.0f} | {p.size:.1f} / {p.their_size:.1f}"
+            f" | {p.failures} / {p.their_failures} |"
         )
     versions = good(cells).groupby("method", sort=False)["version"].agg(lambda names: ", ".join(sorted(set(names))))
     settings = cells["settings"].unique()
@@ -156,27 +176,50 @@ def shown(metric: str, *values: float) -> str:
 
 
 def losses(cells: pd.DataFrame) -> list[str]:
-    """Against each rival every table, worst ratio first, lost ones and won ones alike; and every failure."""
+    """For each of our libraries and each rival the tables that were lost, worst first; those of the default not lost.
+
+    Then every failure, and what could not be saved.
+    """
     text: list[str] = []
-    for rival in rivals(cells):
-        lines = compared(cells, OURS, rival).sort_values("loss_ratio", ascending=False)
-        names = {"loss_a": f"loss, {OURS}", "loss_b": f"loss, {rival}", "loss_ratio": "ratio"}
-        names |= {"score_a": f"score, {OURS}", "score_b": f"score, {rival}"}
-        names |= {"fit_seconds_a": f"fit s, {OURS}", "fit_seconds_b": f"fit s, {rival}"}
-        for words, here in (("lost", lines[lines["loss_ratio"] > 1]), ("not lost", lines[lines["loss_ratio"] <= 1])):
-            text += ["", f"## {OURS} against {rival}: {len(here)} of {len(lines)} tables {words}", ""]
-            text += table_of(here.rename(columns=names), ("table", "part", "task", *names.values()))
-    failed = cells[cells["failure"].fillna("") != ""]
+    for ours in sorted({name for name in cells["method"] if name.startswith(OURS)}):
+        for rival in rivals(cells, ours):
+            lines = compared(cells, ours, rival).sort_values("loss_ratio", ascending=False)
+            lost = lines["loss_ratio"] > 1
+            for words, here in (("lost", lines[lost]), ("not lost", lines[~lost])):
+                if words == "lost" or ours == OURS:
+                    text += ["", f"## {ours} against {rival}: {len(here)} of {len(lines)} tables {words}", ""]
+                    text += table_of(*beside(here))
+    failed = failures(cells)
     text += ["", f"## Failures: {len(failed)} of {len(cells)} cells", ""]
-    return text + [f"- {c.table}, seed {c.seed}, {c.method}: {c.failure}" for c in failed.itertuples()]
+    text += [f"- {c.table}, seed {c.seed}, {c.method}: {c.failure}" for c in failed.itertuples()]
+    return text + unsaved(cells)
+
+
+def beside(lines: pd.DataFrame) -> tuple[pd.DataFrame, tuple[str, ...]]:
+    """Both systems in each cell, the first named first."""
+    names = {"loss": "loss", "score": "score", **COSTS, "failures": "failures"}
+    short = lambda value: "-" if value != value else f"{value:.4g}"
+    both = {words: [f"{short(a)} / {short(b)}" for a, b in zip(lines[f"{name}_a"], lines[f"{name}_b"])]
+            for name, words in names.items()}  # fmt: skip
+    return lines.rename(columns={"loss_ratio": "ratio"}).assign(**both), (
+        *("table", "part", "task", "ratio"),
+        *names.values(),
+    )
+
+
+def unsaved(cells: pd.DataFrame) -> list[str]:
+    """The models that have no size, by system: saving failed, or their system does not tell."""
+    here = good(cells)
+    without = here[here["model_size"].isna()].groupby("method")["table"]
+    lines = [f"- {name}: {len(tables)} of {(here['method'] == name).sum()} ({', '.join(tables.unique())})"
+             for name, tables in without]  # fmt: skip
+    return ["", "## Models without a size: not saved, or not told", "", *(lines or ["None."])]
 
 
 def all_tables(means: pd.DataFrame) -> list[str]:
-    costs = ("fit_seconds", "predict_seconds", "peak_memory", "model_size")
-    columns = ("part", "table", "method", "seeds", "failures", "loss", "score", "auc", *costs)
-    note = "Means over seeds, best loss first; memory and size in MB; `real.csv` has every seed."
-    text = ["", "## Every table", "", note, ""]
-    return text + table_of(means.sort_values(["part", "table", "loss"]), columns)
+    columns = ("part", "table", "method", "seeds", "failures", "loss", "score", "auc", *COSTS.values())
+    text = ["", "## Every table", "", "Means over seeds, best loss first; `real.csv` has every seed.", ""]
+    return text + table_of(means.rename(columns=COSTS).sort_values(["part", "table", "loss"]), columns)
 
 
 def table_of(frame: pd.DataFrame, columns: tuple[str, ...]) -> list[str]:
@@ -188,50 +231,17 @@ def table_of(frame: pd.DataFrame, columns: tuple[str, ...]) -> list[str]:
     return [f"| {' | '.join(columns)} |", "|" + " --- |" * len(columns), *(f"| {line} |" for line in lines)]
 
 
-def rivals(cells: pd.DataFrame) -> list[str]:
-    """The systems to set beside ours; none when ours has no result."""
-    names = list(good(cells)["method"].unique())
-    return [name for name in names if OURS in names and name != OURS and len(compared(cells, OURS, name))]
+def rivals(cells: pd.DataFrame, ours: str) -> list[str]:
+    """The systems to set beside one of ours; the default is set beside our other libraries, not they beside it."""
+    names = [name for name in good(cells)["method"].unique() if name != ours]
+    names = [name for name in names if ours == OURS or not name.startswith(OURS)]
+    return [name for name in names if len(compared(cells, ours, name))]
 
 
 def figure_lines(drawn: bool) -> list[str]:
-    return ["![Loss ratio against seconds ratio, one point per table](real.svg)"] if drawn else []
-
-
-def draw(cells: pd.DataFrame, path: Path) -> bool:
-    """Loss ratio against seconds ratio, one panel per rival, one point per table; False when there is no rival."""
-    names = rivals(cells)
-    if names:
-        save_svg(lambda: ratios(cells, names), path)
-    return bool(names)
-
-
-def ratios(cells: pd.DataFrame, names: list[str]) -> Figure:
-    """The panels; the band is the 95 % interval of the geometric mean ratio on the tables of a part."""
-    found = effects(cells, OURS)
-    figure, panels = blank(NARROW, 2.6 * len(names) + 0.4, rows=len(names))
-    for panel, rival in zip(np.atleast_1d(panels), names):
-        lines = compared(cells, OURS, rival)
-        for part, marker, colour in (("choose", "o", GREY), ("confirm", "^", BLUE)):
-            here = lines[lines["part"] == part]
-            if here.empty:
-                continue
-            panel.scatter(here["seconds_ratio"], here["loss_ratio"], marker=marker, s=16, color=colour, label=part)
-            wanted = (found["part"] == part) & (found["metric"] == "loss") & (found["against"] == rival)
-            for e in found[wanted].itertuples():
-                panel.axhspan(np.exp(-e.high), np.exp(-e.low), color=colour, alpha=0.18, linewidth=0)
-        far = lines.loc[[lines["loss_ratio"].idxmax(), lines["loss_ratio"].idxmin()]].drop_duplicates("table")
-        for line in far.itertuples():
-            at = line.seconds_ratio, line.loss_ratio
-            panel.annotate(line.table, at, (4, 4), textcoords="offset points", fontsize=7)
-        panel.set(xscale="log", yscale="log", title=f"{OURS} against {rival}")
-        for axis in (panel.xaxis, panel.yaxis):
-            axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-            axis.set_major_formatter("{x:g}")
-            axis.set_minor_formatter(NullFormatter())
-        panel.axhline(1, color=BLACK, linewidth=0.8)
-        panel.set_ylabel("loss ratio (below 1: ours is lower)")
-        panel.margins(0.12)
-        panel.legend(frameon=False, title="tables (band: mean, 95 %)", fontsize=7, title_fontsize=7)
-    panel.set_xlabel("ratio of fit seconds")
-    return figure
+    caption = "Every table against every rival: ratio of losses, difference of scores; lines reach over the splits"
+    return (
+        [f"![{caption}](real.svg)", "", f"*{caption}; grey rows are means over tables with 95 % intervals.*"]
+        if drawn
+        else []
+    )

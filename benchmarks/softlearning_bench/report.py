@@ -186,14 +186,17 @@ def over_seeds(summary: Summary) -> Section | None:
 
 
 def spent(summary: Summary) -> Section:
-    """Seconds of fit and predict on one core."""
-    good = summary.cells[(summary.cells["status"] == "ok") & (summary.cells["seed"] == summary.seed)]
-    good = good[~good["method"].str.startswith("specialist ")]
+    """Seconds of fit and predict on one core, and the cells that failed."""
+    cells = summary.cells[summary.cells["seed"] == summary.seed]
+    cells = cells[~cells["method"].str.startswith("specialist ")]
+    good, by = cells[cells["status"] == "ok"], cells.groupby("method", sort=False)
     seconds = good.groupby("method", sort=False)[["fit_seconds", "predict_seconds"]].agg(["median", "max", "sum"])
     seconds.columns = [f"{what.split('_')[0]} s, {how}" for what, how in seconds.columns]
-    text = "One core. A combiner pays for its whole library, so the sums of methods that share fits count them again."
+    seconds["cells failed"] = by["status"].agg(lambda status: int((status != "ok").sum()))
+    text = "One core. Memory and size of models are told by the pages of real tables alone. A combiner pays for its"
+    text += " whole library, so the sums of methods that share fits count them again."
     text += " External baselines: seconds of the clock on all cores." if summary.external else ""
-    return Section("Seconds", text, seconds.round(2).reset_index())
+    return Section("Seconds and failures", text, seconds.round(2).reset_index())
 
 
 def where_time_goes(summary: Summary) -> Section | None:

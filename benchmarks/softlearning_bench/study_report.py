@@ -13,11 +13,14 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from matplotlib.figure import Figure
 
 from softlearning.library import named
+from softlearning_bench.drawing import BLACK, BLUE, GREEN, NARROW, ORANGE, blank, save_svg
 from softlearning_bench.shared import FOLDS
 
 DEFAULT, PAPER = "default", "paper"
+TASKS = ("classification", "regression")
 STACKING = "scikit-learn stacking, default rows"
 ORACLE, PICKED = "oracle specialist", "picked by cross-validation"
 CELL = ["dataset", "seed"]
@@ -189,8 +192,11 @@ def family_gaps(schemes: pd.DataFrame, specialists: pd.DataFrame) -> pd.Series:
     """Score of the default minus that of its best member, both as means over all splits, for the paper's families."""
     ours = schemes[(schemes.kind == "family") & (schemes.axis == "method") & (schemes.scheme == DEFAULT)]
     ours = ours[ours.groupby("dataset").seed.transform("count") >= min(FOLDS, schemes.seed.nunique())]
-    members = {task: named("default", task).names for task in ("classification", "regression")}
-    own = [row.specialist in members[row.task] for row in specialists.itertuples()]
+    rows = schemes[schemes.axis == "row"]  # the default's rows then, whatever they are today
+    members = set(zip(rows.task, rows.scheme)) or {
+        (t, f"without {name}") for t in TASKS for name in named("default", t).names
+    }
+    own = [(row.task, f"without {row.specialist}") in members for row in specialists.itertuples()]
     best = specialists[own].groupby(["dataset", "specialist"]).score.mean().groupby("dataset").max()
     return (ours.groupby("dataset").score.mean() - best).dropna()
 
@@ -279,29 +285,52 @@ def fill(page: str, tables: dict[str, Callable[[], pd.DataFrame]]) -> str:
 
 def draw(schemes: pd.DataFrame, specialists: pd.DataFrame, folder: Path) -> None:
     """Two figures: methods against the default by table, and what each row costs and gives."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
     folder.mkdir(parents=True, exist_ok=True)
-    figure, axes = plt.subplots(figsize=(8, 0.3 * schemes.dataset.nunique() + 1.5))
-    rivals = {"the paper's method": ("method", PAPER), "scikit-learn stacking": ("peer", STACKING)}
-    rivals |= {"oracle specialist": ("peer", ORACLE)}
-    for marker, (label, (axis, scheme)) in zip("so^", rivals.items()):
-        ratio = np.exp(by_table(log_ratios(schemes, axis, scheme)))
-        axes.plot(ratio.clip(upper=10), ratio.index, marker, label=label, alpha=0.8)
-    axes.axvline(1, color="black", linewidth=0.8)
-    axes.set(xscale="log", xlabel="loss as a multiple of the default's (right of 1: the default is better)")
-    axes.legend(loc="lower right", fontsize=8)
-    figure.savefig(folder / "study_methods.svg", bbox_inches="tight", metadata={"Date": None})
-    figure, pair = plt.subplots(1, 2, figsize=(11, 4.5), sharex=True)
-    for axes, task in zip(pair, ("classification", "regression")):
-        table = seconds_table(specialists, schemes, task).dropna(subset="loss ratio without it")
-        x, y = table["share of seconds"], table["loss ratio without it"]
-        axes.scatter(x, y)
-        for name, a, b in zip(table.specialist, x, y):
-            axes.annotate(name, (a, b), fontsize=7, xytext=(3, 3), textcoords="offset points")
-        axes.set(xscale="log", title=task, xlabel="share of the seconds of all rows", ylabel="loss ratio without it")
-        axes.axhline(1, color="black", linewidth=0.8)
-    figure.savefig(folder / "study_rows.svg", bbox_inches="tight", metadata={"Date": None})
+    save_svg(partial(methods_figure, schemes), folder / "study_methods.svg")
+    save_svg(partial(rows_figure, schemes, specialists), folder / "study_rows.svg")
+
+
+def methods_figure(schemes: pd.DataFrame) -> Figure:
+    """Loss of other methods as a multiple of the default's: means of tables, lines from the least split to the most."""
+    names = list(schemes.dataset.drop_duplicates())
+    figure, axes = blank(NARROW, 0.25 * len(names) + 1)
+    rivals = (
+        ("Soft Learning (paper)", "method", PAPER, "s", ORANGE),
+        ("scikit-learn stacking", "peer", STACKING, "o", GREEN),
+        ("oracle specialist", "peer", ORACLE, "^", BLACK),
+    )
+    for k, (label, axis, scheme, marker, colour) in enumerate(rivals):
+        found = log_ratios(schemes, axis, scheme).groupby("dataset").agg(["mean", "min", "max"])
+        ratio = np.exp(found).clip(0.1, 10)
+        reach = [ratio["mean"] - ratio["min"], ratio["max"] - ratio["mean"]]
+        y = [names.index(name) + 0.26 * (k - 1) for name in ratio.index]
+        axes.errorbar(
+            ratio["mean"], y, xerr=reach, fmt=marker, color=colour, markersize=3.2, elinewidth=0.5, label=label
+        )
+    axes.set_yticks(range(len(names)), [name.replace("_", " ") for name in names], fontsize=7)
+    axes.set_ylim(len(names) - 0.4, -0.6)
+    axes.axvline(1, color=BLACK, linewidth=0.8)
+    axes.set(
+        xscale="log", xlabel="loss as a multiple of the default's \n(above 1: the default is better; cut at .1 and 10)"
+    )
+    figure.legend(loc="outside upper left", frameon=False, ncols=3, fontsize=7)
+    return figure
+
+
+def rows_figure(schemes: pd.DataFrame, specialists: pd.DataFrame) -> Figure:
+    """Loss without each row of level 1, with 95 % intervals over tables; in brackets its share of the seconds."""
+    tables = {task: seconds_table(specialists, schemes, task).dropna(subset="loss ratio without it") for task in TASKS}
+    figure, panels = blank(NARROW, 0.2 * sum(map(len, tables.values())) + 1.6, rows=len(tables))
+    for panel, (task, table) in zip(np.atleast_1d(panels), tables.items()):
+        table = table.sort_values("loss ratio without it", ascending=False)
+        for i, name in enumerate(table.specialist):
+            values = by_table(log_ratios(schemes, "row", f"without {name}", task)).to_numpy()
+            low, high = np.exp(interval(values))
+            panel.plot([low, high], [i, i], color=BLUE, linewidth=0.8)
+            panel.plot(np.exp(values.mean()), i, "o", color=BLUE, markersize=3.5)
+        shares = zip(table.specialist, table["share of seconds"])
+        panel.set_yticks(range(len(table)), [f"{name} ({share:.1%})" for name, share in shares], fontsize=7)
+        panel.invert_yaxis()
+        panel.axvline(1, color=BLACK, linewidth=0.8)
+        panel.set(title=task, xlabel="loss without the row, as a multiple of the default's")
+    return figure

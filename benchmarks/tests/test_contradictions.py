@@ -40,6 +40,61 @@ def test_wins_of_the_figure_are_held_against_the_results_and_the_table(printed):
     assert k.figure_1_and_table_3(printed, {"CatBoost": RECORDS_3["CatBoost"][0]}).holds
 
 
+def test_marked_rows_are_held_against_the_results(printed):
+    assert k.shaded_rows(printed).text == (
+        "another method is ahead on 11 of 29 shaded rows: A01, A03, B01, B02, B06, B07, B14, B15, B18, A05, C07"
+    )
+    assert k.shaded_rows(printed, ("A04", "B16")).holds
+    assert k.bold_rows(printed).text == "another method is ahead on 1 of 19 bold rows: B01"
+    assert k.bold_rows(printed, ("A04", "B16")).holds
+    assert not k.shaded_and_counted(printed).holds
+    assert k.shaded_and_counted(printed, 29).holds
+
+
+def test_places_that_the_text_gives_are_counted(printed):
+    assert k.most_first_places(printed).text.startswith("classification: Soft Learning 9 of 25, CatBoost 11;")
+    assert k.most_first_places(printed.assign(CatBoost=0.0, **{"Gradient Boosting": 0.0})).holds
+    assert k.most_first_places(printed.loc[["C05_energy"]]) is OPEN
+    assert k.lost_regressions(printed).text.startswith("behind another on 3: A05")
+    others = printed[["Soft Learning", "CatBoost"]]
+    assert k.lost_regressions(others).holds
+    assert not k.first_by_size(printed).holds
+    assert k.first_by_size(printed, {"here": (1, 2), "there": (1, 2)}).holds
+    assert k.notably_weaker(printed).text.startswith("4 as far behind the best: B04_satellite 0.174, B13")
+    assert k.notably_weaker(printed.drop(["B13_drug_response", "B05_genomic"])).holds
+
+
+def test_gaps_and_records_that_the_figures_draw(printed):
+    assert k.figure_4(printed).text.startswith("-0.009 to the best other accuracy, +0.024")
+    assert k.figure_4(printed).holds
+    assert not k.figure_4(printed.assign(**{"Tuned MLP": printed["Tuned MLP"] + 0.01})).holds
+    assert k.winning_records(printed).holds
+    assert not k.winning_records(printed.assign(CatBoost=printed["CatBoost"] + 0.01)).holds
+    assert k.boundary(printed).text == "3.12 of the Methods + 2.23 = 5.35, drawn at 5.34"
+    assert k.boundary(printed, (3.11,)).holds
+
+
+def test_seconds_and_operations_that_the_tables_give(printed):
+    assert k.slowest_method(printed).text == "Tuned MLP 30 to 200 s, Soft Learning 60 to 300 s"
+    assert k.slowest_method(printed, {"Tuned MLP": (30, 200), "CatBoost": (15, 60)}).holds
+    assert k.speedups(printed).text.startswith("3 of 8 are others: knn_5 67 to 200 (printed 60 to 200)")
+    assert k.speedups(printed, {"CatBoost": ((15, 60), (3, 13))}).holds
+    assert not k.seconds_alone(printed).holds
+    assert k.seconds_alone(printed, (15, 200)).holds
+    assert k.operations(printed, 0.01).text == "at most 0.014, 72 times (5,000 x 200)"
+    assert [k.operations(printed, most).holds for most in (0.01, 1 / 72)] == [False, True]
+
+
+def test_the_slowest_method_and_the_mixture_are_measured(cells):
+    slow = cells.assign(fit_seconds=np.where(cells["method"] == "Tuned MLP", 1e6, 1.0))
+    assert k.measured_slowest(summarise(slow)).holds
+    slow["fit_seconds"] = np.where(cells["method"] == "Soft Learning", 1e6, 1.0)
+    assert not k.measured_slowest(summarise(slow)).holds
+    shared = {"ridge": 0.5, "svr_rbf": 0.3, "spline_ridge": 0.2}
+    assert k.mixture_on_c06(with_weights(cells, C06=shared)).holds
+    assert not k.mixture_on_c06(with_weights(cells, C06={"ridge": 1.0})).holds
+
+
 def test_two_sided_is_twice_one_sided(printed):
     assert "CatBoost 0.064 and 0.064" in k.two_p_values(printed).text
     assert not k.two_p_values(printed).holds

@@ -1,5 +1,7 @@
 """The study keeps what specialists predict, combines it as the estimators do, and draws its page from the csv alone."""
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -16,14 +18,17 @@ from softlearning_bench.study_report import (
     SCALED,
     STACKING,
     axis_table,
+    family_gaps,
     fill,
     goals_table,
     log_ratios,
+    markdown,
     scaling_table,
     unseen_table,
 )
 from softlearning_bench.study_sets import SETS, StudySet
 
+ROOT = Path(__file__).parents[2]
 ROWS = ["logistic", "naive_bayes", "dummy", "log_pool"]
 
 
@@ -122,6 +127,23 @@ def test_goals_are_reached_or_missed_by_their_figures():
     assert goals["measured"].tolist()[0] == "1.111"
     assert goals["measured"].tolist()[5] == "worst -0.0200 (a)"
     assert goals["reached"].tolist() == ["no", "no", "no", "yes", "yes", "no", "yes"]
+
+
+def test_members_of_the_default_are_those_that_the_study_took_away():
+    """What the library of today holds is another matter."""
+    cells = results().assign(kind="family")
+    row = cells[cells["scheme"] == PICKED].assign(axis="row", scheme="without catboost_coarse")
+    lines = [{"dataset": "a", "seed": 0, "task": "classification", "specialist": name, "score": score}
+             for name, score in (("catboost_coarse", 0.51), ("logistic", 0.9))]  # fmt: skip
+    gaps = family_gaps(pd.concat([cells, row]), pd.DataFrame(lines))
+    assert gaps.to_dict() == pytest.approx({"a": -0.01})
+
+
+def test_the_committed_page_is_what_the_committed_results_give():
+    page = (ROOT / "docs" / "study.md").read_text(encoding="utf-8")
+    tables = [pd.read_csv(ROOT / "benchmarks" / "results" / f"study_{name}.csv") for name in ("schemes", "specialists")]
+    goals = f"<!-- table: goals -->\n{markdown(goals_table(*tables))}\n<!-- end -->"
+    assert goals in page
 
 
 def test_tables_that_had_no_part_in_the_choice_are_shown_by_themselves():

@@ -1,8 +1,22 @@
 """What the commands share."""
 
 import re
+import warnings
 
-from softlearning.cli.arguments import Stages
+import click
+import pytest
+
+from softlearning.cli.arguments import Stages, plain_errors
+
+
+def test_what_a_file_says_cannot_steer_the_terminal(capsys):
+    context = click.Context(click.Command("fit"), obj={"traceback": False})
+    with plain_errors(context):
+        warnings.simplefilter("always")
+        warnings.warn("written with catboost \x1b[31m", UserWarning, stacklevel=1)
+    assert capsys.readouterr().err == "Note: written with catboost \\x1b[31m\n"
+    with pytest.raises(click.ClickException, match=r"^written with \\x1b\[31m\nby \\x07$"), plain_errors(context):
+        raise ValueError("written with \x1b[31m\nby \a")
 
 
 def test_a_stage_says_what_it_may_take_and_what_it_took(capsys):

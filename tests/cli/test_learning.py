@@ -1,5 +1,7 @@
 """`softlearning fit` as a newcomer meets it: what it says, what it writes, how it fails."""
 
+import contextlib
+import os
 from pathlib import Path
 
 import numpy as np
@@ -27,13 +29,12 @@ def test_a_misspelt_file_gets_the_nearest_name(run, flowers):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--out", "nowhere/model"], "no folder nowhere"),
+        (["--out", "nowhere/model"], "there is no folder"),
+        (["--out", os.devnull], "is not a file"),
         (["--out", "model", "--report", "model"], "two different files"),
         (["--out", "model", "--type", "Colour"], "COLUMN=TYPE"),
         (["--out", "model", "--type", "Color=category"], "did you mean 'Colour'?"),
         (["--out", "model", "--group", "Species"], "different columns"),
-        (["--out", "model", "--memory-limit", "much"], "no amount of memory"),
-        (["--out", "model", "--memory-limit", "0"], "no amount of memory"),
         (["--out", "model", "--time-limit", "-1"], "--time-limit"),
         (["--out", "model", "--task", "clustering"], "classification"),
         (["--out", "model", "--drop", "Sise"], "did you mean 'Size'?"),
@@ -49,12 +50,25 @@ def test_what_cannot_work_is_refused_before_the_work(run, flowers, words, said):
     assert said in answer.output
 
 
+def test_a_link_into_nowhere_and_a_working_folder_that_is_gone_are_said_before_the_work(run, flowers, tmp_path):
+    (tmp_path / "link").symlink_to("nowhere/model")
+    assert "there is no folder" in run("fit", flowers, "--target", "Species", "--out", "link").output
+    (tmp_path / "gone").mkdir()
+    with contextlib.chdir(tmp_path / "gone"):
+        (tmp_path / "gone").rmdir()
+        answer = run("fit", flowers, "--target", "Species", "--out", "model")
+    assert answer.exit_code == 2
+    assert "the working folder is gone" in answer.output
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
         (["--library", "fst"], "no library is called 'fst'; did you mean 'fast'?"),
         (["--library", "logistik"], "did you mean 'logistic'?"),
         (["--library", "fast", "--task", "regression"], "SoftClassifier"),
+        (["--memory-limit", "much"], "'512 MiB'"),
+        (["--memory-limit", "0"], "'512 MiB'"),
     ],
 )
 def test_what_fails_is_one_sentence_without_a_traceback(run, flowers, tmp_path, words, said):

@@ -205,6 +205,19 @@ def test_a_file_that_could_not_be_written_is_named(tmp_path, monkeypatch):
         write("model.soft", "new")
 
 
+def test_a_folder_that_is_not_there_is_told_by_the_name_of_the_file(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"model\.soft'$"), whole_file(tmp_path / "no" / "model.soft"):
+        raise AssertionError
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
+def test_what_is_not_a_file_is_not_replaced(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(FileExistsError, match="not a file"), whole_file(tmp_path / "pipe"):
+        raise AssertionError
+    assert (tmp_path / "pipe").is_fifo()
+
+
 def test_a_link_stays_and_its_file_is_replaced(tmp_path):
     (tmp_path / "target").write_text("old")
     (tmp_path / "link").symlink_to("target")

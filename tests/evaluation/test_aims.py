@@ -186,6 +186,16 @@ def test_without_a_standard_error_no_verdict_is_given(by_f1):
     assert "level" not in said
 
 
+def test_the_note_of_the_leaderboard_names_who_is_best_by_the_metric():
+    X, y = make_classification(150, 6, n_informative=3, weights=[0.8], flip_y=0.1, random_state=1)
+    model = SoftClassifier(["logistic", "knn_15", "naive_bayes"], metric="roc_auc", cv=3).fit(X, y)
+    assert model.record_.comparison.rival == "naive_bayes"  # by the loss
+    noted = model.leaderboard_[model.leaderboard_["note"] != ""]
+    assert noted["specialist"].tolist() == ["knn_15"]
+    assert "level with its best single specialist, knn_15" in model.verdict_
+    assert noted["note"].tolist() == ["best alone; the blend is level"]
+
+
 def test_evaluate_begins_with_the_aim(rare):
     found = evaluate(SoftClassifier(["logistic", "dummy"], metric="balanced_accuracy", cv=2), *rare, cv=2)
     assert found.scores["metric"].iloc[0] == "balanced_accuracy"

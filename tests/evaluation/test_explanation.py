@@ -219,6 +219,46 @@ def test_a_model_tells_its_slices_from_held_out_rows(mixed):
     assert found["slice"][0] == "plan = monthly"
 
 
+def test_noise_that_groups_share_is_no_slice():
+    found = []
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        groups = np.repeat(np.arange(30), 20)
+        frame = pd.DataFrame({"site": rng.normal(size=30)[groups], "own": rng.normal(size=600)})
+        loss = np.exp(rng.normal(size=30))[groups] + 0.1 * rng.random(600)
+        found.append(len(error_slices(frame, loss, groups=groups)))
+        assert seed or len(error_slices(frame, loss))  # taken row by row it looks like one
+    assert np.count_nonzero(found) <= 2
+
+
+def test_a_slice_is_found_across_groups():
+    rng = np.random.default_rng(6)
+    groups = np.repeat(np.arange(60), 20)
+    frame = pd.DataFrame({"own": rng.normal(size=1_200)})
+    loss = rng.normal(size=60)[groups] ** 2 + 3 * (frame["own"] > 1) + rng.random(1_200)
+    assert "own > " in error_slices(frame, loss, groups=groups, depth=1)["slice"][0]
+
+
+def test_training_rows_are_sliced_in_the_groups_of_the_fit(rng):
+    groups = np.repeat(np.arange(24), 15)
+    frame = pd.DataFrame({"site": rng.normal(size=24)[groups], "own": rng.normal(size=360)})
+    y = frame["own"] + np.exp(1.5 * rng.normal(size=24))[groups] * rng.normal(size=360)
+    plain, grouped = (SoftRegressor(["ridge"]).fit(frame, y, groups=g) for g in (None, groups))
+    assert len(plain.error_slices(frame, y))
+    assert grouped.error_slices(frame, y).empty
+
+
+def test_slices_are_of_the_labels_that_are_given(rng):
+    frame = pd.DataFrame({"own": rng.normal(size=600), "other": rng.normal(size=600)})
+    y = (rng.random(600) < 1 / (1 + np.exp(3 - 2 * frame["own"]))).astype(int)
+    model = SoftClassifier(["naive_bayes"], threshold=0.05).fit(frame[:300], y[:300])
+    for rows in (slice(0, 300), slice(300, 600)):
+        found = model.error_slices(frame[rows], y[rows], depth=1)
+        wrong = (model.predict(frame[rows]) != y[rows]).mean()
+        assert found["overall"][0] == pytest.approx(wrong, abs=0.08)
+        assert wrong > 0.25
+
+
 def test_holm_is_no_smaller_than_the_p_values():
     np.testing.assert_allclose(holm(np.array([0.01, 0.04, 0.03])), [0.03, 0.06, 0.06])
 

@@ -127,6 +127,8 @@ def test_a_limit_that_is_too_short_for_the_table_says_what_it_needs():
     model._warn_of_time(before=1.0, taken=11.9)  # within two seconds
     with pytest.warns(TimeLimitWarning, match=r"took 30 s, its time limit is 10 s: .* needs about 18 s"):
         model._warn_of_time(before=8.0, taken=30.0)
+    with pytest.warns(TimeLimitWarning, match=r"took 30 s, its time limit is 10 s: what follows the last specialist"):
+        model._warn_of_time(before=1.0, taken=30.0)
 
 
 def test_time_is_kept_for_what_follows_the_tasks(monkeypatch):

@@ -84,6 +84,8 @@ def test_each_specialist_that_is_begun_takes_its_part_of_what_follows():
     crowded = Scheduler(tasks("a"), deadline=in_a_minute(), each=1000)
     crowded.take()
     assert round(crowded.remaining()) == 30  # half of the time is for tasks in any case
+    crowded.deadline -= 20  # which is then spent, and what is kept stays as it is
+    assert round(crowded.remaining()) == 10
 
 
 def test_a_specialist_that_cannot_be_finished_is_skipped_whole():

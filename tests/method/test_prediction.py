@@ -69,5 +69,17 @@ def test_the_measure_that_finds_most_errors_on_held_out_rows_is_taken(rng):
     held = model.record_.held_out
     wrong = held.blend.argmax(axis=1) != held.target.argmax(axis=1)
     areas = {n: risk_coverage_curve(m(held.blend, held.disagreement), wrong).area for n, m in MEASURES.items()}
-    chosen = selective_choice(held, "auto", 0.8, None, 0.9)
+    chosen = selective_choice(held, held.blend.argmax(axis=1), "auto", 0.8, None, 0.9)
     assert areas[chosen.measure] == min(areas.values())
+
+
+@pytest.mark.parametrize("threshold", [0.05, "auto", [[0, 1], [20, 0]]])
+def test_a_risk_is_that_of_the_labels_that_are_given(threshold):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(3_000, 2))
+    y = (rng.random(3_000) < 1 / (1 + np.exp(3 - 2 * X[:, 0]))).astype(int)
+    model = SoftClassifier(["naive_bayes"], threshold=threshold).fit(X[:800], y[:800])
+    labels, accepted = model.predict_selective(X[800:], risk=0.1)
+    assert (labels != y[800:]).mean() > 0.15
+    assert accepted.any()
+    assert (labels != y[800:])[accepted].mean() < 0.12

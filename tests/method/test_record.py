@@ -72,6 +72,14 @@ def test_better_and_worse_mean_more_than_two_standard_errors():
     assert "level with its best single specialist, a" in str(Comparison("a", 1.0, 1.0, 0.0, 0.2))
 
 
+def test_few_groups_need_a_larger_gain(model):
+    assert not Comparison("a", 1.0, 1.5, 0.5, 0.2, reach=4.3).better
+    training = replace(model.record_.training, groups=np.arange(150) % 3)
+    found = replace(model.record_, training=training).compared(np.full((150, 1), 100.0))
+    assert found.reach == pytest.approx(4.303, abs=1e-3)  # Student's with two degrees of freedom
+    assert model.record_.comparison.reach == 2.0
+
+
 def test_a_difference_that_only_one_group_shows_is_undecided(model):
     training = replace(model.record_.training, groups=np.zeros(150))
     found = replace(model.record_, training=training).compared(np.full((150, 1), 100.0))

@@ -17,6 +17,11 @@ def test_weights_have_mean_one_over_the_rows_that_count():
     assert_allclose(with_mean_one(np.full(3, 1e-9)), 1)
 
 
+def test_equal_weights_of_any_scale_are_ones():
+    for n in range(1, 200):
+        assert_array_equal(with_mean_one(np.full(n, 1 / n)), 1)
+
+
 def test_a_row_of_weight_zero_is_not_live():
     assert_array_equal(training(np.array([1.0, 0.0, 1.0, 2.0])).live, [0, 2, 3])
     assert_array_equal(training().live, np.arange(4))

@@ -19,6 +19,7 @@ from softlearning.method.usefulness import UselessModelWarning, useless
         ),
         (SoftClassifier(["naive_bayes"]), lambda X, rng: np.arange(len(X)) // 3, "always naming the commonest class"),
         (SoftRegressor(["knn_5"]), lambda X, rng: rng.normal(size=len(X)), "always predicting the mean"),
+        (SoftRegressor(["knn_5"]), lambda X, rng: np.full(len(X), 3.0), "the target never varies"),
         (SoftRegressor(time_limit=1e-6), lambda X, rng: X[:, 0], "only the baseline finished"),
     ],
 )

@@ -4,7 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from softlearning.report import columns
+from softlearning import SoftRegressor
+from softlearning.report import columns, words
 
 
 def test_answers_along_a_column_are_means_of_predictions(regressed):
@@ -18,6 +19,18 @@ def test_answers_along_a_column_are_means_of_predictions(regressed):
     assert np.average([p["error"] for p in line["parts"]], weights=[p["rows"] for p in line["parts"]]) == pytest.approx(
         error.mean()
     )
+
+
+def test_errors_of_few_rows_are_not_called_clear(regressed, classified):
+    model, X, y = regressed
+    few = X.assign(town=np.where(np.arange(len(X)) == 0, "Oslo", "Riga"))
+    (line,) = columns.along(model, few, y, ["town"])
+    oslo = next(p for p in line["parts"] if p["name"] == "Oslo")
+    assert oslo["low"] == oslo["high"] == oslo["error"] != 0
+    assert not oslo["clear"]
+    model, X, y = classified
+    for part in columns.along(model, X, model.predict(X), ["town"])[0]["parts"]:  # not one error, among some rows
+        assert part["error"] == part["low"] == 0 < part["high"] < 0.2
 
 
 def test_words_are_parts_of_their_own_and_classes_name_the_one_that_moves(classified):
@@ -34,6 +47,26 @@ def test_rows_that_the_model_was_fitted_on_tell_nothing(regressed):
     y = model.record_.training.target[:, 0]
     assert columns.along(model, X[: len(y)], y, ["age"]) == []
     assert columns.importance(model, X[: len(y)], y)["why"] == columns.SEEN
+
+
+def test_noise_makes_no_column_important(rng):
+    make = lambda n: pd.DataFrame(rng.normal(size=(n, 3)), columns=list("abc"))
+    for learners in (["dummy"], ["ridge", "knn_15"]):
+        model = SoftRegressor(learners).fit(make(60), rng.normal(size=60))
+        found = columns.importance(model, make(60), rng.normal(size=60))
+        said = words.importance({"importance": found, "answer": {"loss_name": "loss"}})
+        assert "none does beyond noise" in said
+
+
+def test_importance_tells_how_sure_it_is_over_rows(regressed):
+    model, X, y = regressed
+    first = columns.importance(model, X, y)["columns"][0]
+    assert first["column"] == "age"
+    losses = lambda table: (np.asarray(y) - model.predict(table)) ** 2
+    order = np.random.default_rng(3).permutation(len(X))
+    rise = losses(columns.shuffled(X, list(X.columns).index("age"), order)) - losses(X)
+    assert first["mean"] == pytest.approx(rise.mean(), rel=0.3)
+    assert 0.3 < first["error"] / (rise.std() / np.sqrt(len(X))) < 1  # several shuffles average out a part
 
 
 def test_what_takes_too_long_is_left_out(regressed, monkeypatch):

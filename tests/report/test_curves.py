@@ -1,5 +1,7 @@
 """The curves say what they should on data whose truth is known."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -7,7 +9,7 @@ from scipy.stats import binomtest
 from sklearn import metrics
 
 from softlearning.method.record import HeldOut
-from softlearning.report import curves
+from softlearning.report import curves, words
 
 
 def held_out(blend, target, V=None, *, weight=None, groups=None, folds=5):
@@ -25,7 +27,10 @@ def test_the_interval_of_a_share_is_wilsons(right, n):
 def test_rows_of_a_group_and_rows_without_weight_count_as_they_should():
     hits = np.repeat([0.0, 1.0, 1.0, 1.0, 0.0, 1.0], 10)
     width = lambda found: found["high"] - found["low"]
-    assert curves.share(hits, None, np.arange(60) // 10) == pytest.approx(curves.share(hits[::10], None, None))
+    grouped, alone = curves.share(hits, None, np.arange(60) // 10), curves.share(hits[::10], None, None)
+    assert grouped["value"] == pytest.approx(alone["value"])
+    assert width(alone) < width(grouped) < 1.3 * width(alone)  # how groups scatter is known from few of them
+    assert (curves.share(hits, None, np.zeros(60))["low"], curves.share(hits, None, np.zeros(60))["high"]) == (0, 1)
     assert width(curves.share(hits, None, None)) < width(curves.share(hits[::10], None, None))
     some = curves.share(hits, (np.arange(60) < 30).astype(float), None)
     assert some["value"] == pytest.approx(curves.share(hits[:30], None, None)["value"])
@@ -94,6 +99,33 @@ def test_uncertainty_that_knows_the_errors_is_perfect_and_a_constant_one_is_none
     assert found["bins"][0]["error"] == 0 < found["bins"][-1]["error"] == 1
     assert known["risk"][-1] == pytest.approx(wrong.mean())
     assert curves.uncertainty(held_out(blend, target), blend.argmax(axis=1)) is None
+
+
+@pytest.mark.parametrize("groups", [None, np.arange(12) % 2, np.arange(12) % 3])
+def test_scores_of_few_rows_have_intervals_within_their_range(groups):
+    rng = np.random.default_rng(1)
+    y = rng.normal(size=(12, 1))
+    held = replace(held_out(y + rng.standard_t(2, size=(12, 1)) / 4, y), groups=groups)
+    explained, off = curves.r2(held), curves.rmse(held)
+    assert explained["low"] < explained["value"] < explained["high"] < 1
+    assert 0 < off["low"] < off["value"] < off["high"]
+    assert off["value"] == pytest.approx(np.sqrt(np.mean((held.target - held.blend) ** 2)))
+
+
+def test_one_class_alone_cannot_be_ranked():
+    blend = np.tile([0.3, 0.7], (6, 1))
+    assert curves.ranking(held_out(blend, np.eye(2)[np.zeros(6, dtype=int)]), None) is None
+    assert curves.ranking(held_out(blend, np.eye(2)[[0, 1, 0, 1, 1, 1]]), None)["prevalence"] == pytest.approx(4 / 6)
+
+
+def test_disagreement_by_chance_warns_of_nothing():
+    said = []
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        blend, target = np.tile([0.3, 0.7], (100, 1)), np.eye(2)[(rng.random(100) < 0.6).astype(int)]
+        found = curves.uncertainty(held_out(blend, target, rng.random(100)), np.ones(100, dtype=int))
+        said.append("so disagreement warns" in words.disagreement({"uncertainty": found, "classes": ["a", "b"]}))
+    assert np.mean(said) <= 0.05
 
 
 def test_both_measures_of_uncertainty_are_shown_for_classes(rng):

@@ -1,10 +1,14 @@
 """Sentences follow their numbers."""
 
+import numpy as np
 import pytest
+from sklearn.linear_model import QuantileRegressor
 
-from softlearning.report import words
+from softlearning import SoftClassifier, SoftRegressor
+from softlearning.method.usefulness import UselessModelWarning
+from softlearning.report import summarise_model, words
 
-PROVED = "No other weights have a lower cross-validated loss"
+PROVED = "On the out-of-fold rows they were solved on, no other weights have a lower loss"
 
 
 def proof(rule="simplex", *, gap=1e-15, moved=0.0, objective=0.3):
@@ -21,8 +25,8 @@ def test_only_the_exact_rule_claims_that_no_weights_are_better():
 
 def test_the_guard_says_how_far_it_went_and_why():
     kept, moved = proof("guarded"), proof("guarded", moved=0.2, objective=0.34)
-    assert "exact optimum has a cross-validated loss of 0.3 (proved to within rounding)" in kept
-    assert "the weights are that optimum" in kept
+    assert "they were solved on, the best weights have a loss of 0.3 (proved to within rounding)" in kept
+    assert "these are the weights" in kept
     assert "moved 20 % of the weight" in moved
     assert "13.33 % higher" in moved
     assert "few rows" in moved
@@ -40,23 +44,32 @@ def test_the_verdict_names_the_rival_of_the_comparison(better, worse, said):
     assert "ridge" in sentence
 
 
-def found(value, *, classes=True, trivial=0.7, better=False, baseline_only=False):
-    answer = {"value": value, "baseline_only": baseline_only}
-    comparisons = {"trivial": {"score": trivial, "better": better}}
-    return {"classes": ["a", "b"] if classes else [], "answer": answer, "comparisons": comparisons}
+def test_a_useless_model_is_called_so_as_the_warning_does(rng):
+    X, y = rng.normal(size=(60, 2)), rng.normal(size=60)
+    with pytest.warns(UselessModelWarning) as warned:
+        model = SoftRegressor(["ridge"]).fit(X, y)
+    said = words.useless(summarise_model(model, draws=0))
+    assert said == "The model is no better than always predicting the mean: nothing was learnt from the columns."
+    assert said[1:-1] == str(warned[0].message)[1:]
+    assert words.useless({"useless": ""}) == ""
 
 
-def test_a_useless_model_is_called_so():
-    assert "commonest class" in words.useless(found(0.7))
-    assert "the mean" in words.useless(found(-0.1, classes=False))
-    assert "Only the baseline" in words.useless(found(0.9, baseline_only=True))
-    assert "never varies" in words.useless(found(None, classes=False))
+def test_a_model_that_is_good_by_its_own_loss_is_not_called_useless(rng):
+    X = rng.normal(size=(300, 1))
+    y = np.exp(3 * rng.normal(size=300)) + 2 * (X[:, 0] > 0)  # the median tells little of the variance
+    model = SoftRegressor([("median", QuantileRegressor(alpha=0))], loss="absolute").fit(X, y)
+    summary = summarise_model(model, draws=0)
+    assert summary["answer"]["value"] < 0
+    assert summary["comparisons"]["trivial"]["better"]
+    assert words.useless(summary) == ""
 
 
-def test_a_useful_model_is_not():
-    assert not words.useless(found(0.8))
-    assert not words.useless(found(0.1, classes=False))
-    assert not words.useless(found(0.7, better=True))  # rare classes: the probabilities tell something all the same
+def test_shares_of_weighted_rows_are_called_so(rng):
+    X = rng.normal(size=(120, 2))
+    y = X[:, 0] + rng.normal(size=120) > 1
+    plain, balanced = (SoftClassifier(["naive_bayes"], class_weight=w).fit(X, y) for w in (None, "balanced"))
+    assert "counted by their weights" not in words.headline(summarise_model(plain, draws=0))
+    assert words.headline(summarise_model(balanced, draws=0)).endswith("50.0 %, rows counted by their weights.")
 
 
 def test_sentences_about_a_model_name_its_numbers(summary):

@@ -34,3 +34,10 @@ def test_names_in_a_card_are_shown_and_not_read_as_markdown(flowers):
     assert r"| `one\|two` |" in card
     assert "`` ` ``" not in card
     assert "```` ``` ````" in card
+
+
+def test_a_card_cannot_steer_the_terminal_that_shows_it(flowers):
+    X, y = flowers
+    card = model_card(SoftClassifier(["naive_bayes"], cv=2).fit(X, y.replace({"setosa": "\x1b]0;title\a"})))
+    assert r"`\x1b]0;title\x07`" in card
+    assert all(character.isprintable() or character == "\n" for character in card)

@@ -764,6 +764,8 @@ NATIVE = {
     "a LightGBM objective of more classes": instead("num_class:3", "num_class:9999"),
     "a LightGBM model with other sizes": instead("tree_sizes=", "tree_sizes=1 "),
     "a LightGBM model with linear leaves": instead("is_linear=0", "is_linear=1"),
+    "a LightGBM line behind a carriage return": instead("\nfeature_infos", "\rnum_tree_per_iteration=1\nfeature_infos"),
+    "a LightGBM text that ends early": instead("\nfeature_infos", "\0\nfeature_infos"),
     "a LightGBM model that is not text": text(lambda whole: "tree"),
     "LightGBM threads behind a blank": value(LIGHT, "boosting_type", "gbdt num_threads=3000000"),
     "LightGBM threads behind a line end": value(LIGHT, "importance_type", "split\nnum_threads=3000000"),

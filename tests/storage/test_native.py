@@ -12,6 +12,7 @@ from softlearning.storage.native import (
     LIGHTGBM_NAMES,
     LIGHTGBM_WORD,
     check_catboost_bytes,
+    check_lightgbm_numbers,
     check_lightgbm_text,
     check_parameter,
 )
@@ -38,6 +39,16 @@ def test_what_lightgbm_writes_is_let_through(target, categories):
     model = make(n_estimators=4, num_leaves=5, min_child_samples=5, verbose=-1, n_jobs=1)
     fitted = model.fit(X, TARGETS[target], categorical_feature=categories)
     check_lightgbm_text(fitted.booster_.model_to_string())
+
+
+def test_a_split_of_what_is_missing_from_what_is_not_is_let_through():
+    """Its threshold is infinite; without it no model of a table with many missing values could be saved."""
+    few = X.assign(a=X["a"].where(X["d"] > 2))
+    text = LGBMClassifier(n_estimators=2, verbose=-1, n_jobs=1).fit(few, X["d"] > 2).booster_.model_to_string()
+    assert "threshold=inf" in text
+    check_lightgbm_text(text)
+    with pytest.raises(ModelFileError, match="leaf_value"):
+        check_lightgbm_numbers("leaf_value", ["inf", "0"], 2)
 
 
 @pytest.fixture(scope="module")

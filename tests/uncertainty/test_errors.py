@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.stats import binomtest
 
-from softlearning.uncertainty.errors import drawn_again, mean_and_error, wilson_interval
+from softlearning.uncertainty.errors import difference_and_error, drawn_again, mean_and_error, reach, wilson_interval
 
 
 @pytest.mark.parametrize(("hits", "n"), [(3, 20), (50, 100), (199, 200)])
@@ -61,6 +61,34 @@ def test_clustered_errors_cover_the_mean_of_new_groups():
         mean, error = mean_and_error(values, groups=groups)
         covered.append(abs(mean) <= 2 * error)
     assert 0.91 <= np.mean(covered) <= 0.98
+
+
+@pytest.mark.parametrize("number", [2, 3, 6])
+def test_intervals_cover_also_where_groups_are_few(number):
+    rng, groups = np.random.default_rng(number), np.repeat(np.arange(number), 10)
+    covered, by_two = [], []
+    for _ in range(500):
+        mean, error = mean_and_error(rng.normal(size=number)[groups], groups=groups)
+        covered.append(abs(mean) <= reach(len(groups), groups) * error)
+        by_two.append(abs(mean) <= 2 * error)
+    assert np.mean(covered) == pytest.approx(0.95, abs=0.03)
+    assert np.mean(by_two) < 0.93
+    assert reach(1) == np.inf
+    assert reach(10_000) == pytest.approx(1.96, abs=1e-3)
+
+
+def test_a_difference_of_means_has_the_error_of_two_samples():
+    rng = np.random.default_rng(4)
+    values, inside = rng.normal(size=200), rng.random(200) < 0.3
+    gain, error, units = difference_and_error(values, inside)
+    assert gain == pytest.approx(values[inside].mean() - values[~inside].mean())
+    assert error == pytest.approx(
+        np.sqrt(values[inside].var() / inside.sum() + values[~inside].var() / (~inside).sum()), rel=0.02
+    )
+    assert units == inside.sum()
+    repeated = difference_and_error(np.repeat(values, 5), np.repeat(inside, 5), np.repeat(np.arange(200), 5))
+    assert_allclose(repeated, (gain, error, units))
+    assert np.isnan(difference_and_error(values, np.zeros(200, dtype=bool))[1])
 
 
 @pytest.mark.parametrize("groups", [None, np.zeros(4)])

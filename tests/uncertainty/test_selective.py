@@ -43,6 +43,18 @@ def test_the_guarantee_also_holds_for_a_measure_that_says_nothing():
     assert np.mean([f.threshold > 0 for f in found]) <= 0.1 + 2 * math.sqrt(0.09 / 1000)
 
 
+def test_the_guarantee_holds_for_rows_that_come_in_groups():
+    rng, groups = np.random.default_rng(6), np.repeat(np.arange(200), 15)
+    found, plain = [], []
+    for _ in range(100):
+        uncertainty, wrong = (values[groups] for values in rows(rng, 200))  # rows of a group are all alike
+        found.append(threshold_for_risk(uncertainty, wrong, risk=0.15, groups=groups).threshold)
+        plain.append(threshold_for_risk(uncertainty, wrong, risk=0.15).threshold)
+    exceeded = lambda thresholds: np.mean(np.minimum(thresholds, 1) > 0.6)  # the risk is 0.15 there
+    assert exceeded(found) <= 0.1 < exceeded(plain)
+    assert np.mean(np.array(found) > 0) > 0.5
+
+
 def test_with_many_rows_the_threshold_approaches_the_best_one():
     uncertainty, wrong = rows(np.random.default_rng(3), 20_000)
     found = threshold_for_risk(uncertainty, wrong, risk=0.1, delta=0.05)

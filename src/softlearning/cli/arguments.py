@@ -14,7 +14,7 @@ from typing import Any
 
 import click
 
-from softlearning.data.messages import closest, nearest
+from softlearning.data.messages import closest, nearest, printable_lines
 
 FILE = click.Path(dir_okay=False, path_type=Path)
 FOLDER = click.Path(file_okay=False, path_type=Path)
@@ -37,24 +37,20 @@ def name_list(text: str | None) -> list[str] | None:
     return None if text is None else [name.strip() for name in text.split(",") if name.strip()]
 
 
-def amount(context: click.Context, option: click.Parameter, text: str | None) -> int | None:
-    """The bytes that a text such as 2G says."""
-    from softlearning.execution import parse_bytes
-
-    try:
-        return parse_bytes(text)
-    except ValueError as error:
-        raise click.BadParameter(str(error)) from None
-
-
 def check_outputs(*paths: Path | None) -> None:
     """Refuse before the work what would fail after it."""
-    for path in filter(None, paths):
+    try:
+        real = [path.resolve() for path in paths if path not in (None, STREAM)]
+    except FileNotFoundError:
+        raise click.UsageError("the working folder is gone: give the full path of what is to be written") from None
+    for path in real:
         if not path.parent.is_dir():
             raise click.BadParameter(f"there is no folder {path.parent}", param_hint="--out")
         if not os.access(path.parent, os.W_OK):
             raise click.BadParameter(f"the folder {path.parent} cannot be written to", param_hint="--out")
-    if len({path.resolve() for path in filter(None, paths)}) < len([p for p in paths if p]):
+        if path.exists() and not path.is_file():
+            raise click.BadParameter(f"{path} is not a file", param_hint="--out")
+    if len(set(real)) < len(real):
         raise click.UsageError("the model and the report need two different files")
 
 
@@ -174,7 +170,7 @@ def plain_errors(context: click.Context) -> Iterator[None]:
         if context.find_root().obj["traceback"]:
             raise
         sentence = str(error).strip() or type(error).__name__
-        raise click.ClickException(sentence) from None
+        raise click.ClickException(printable_lines(sentence)) from None
 
 
 class PlainCommand(click.Command):
@@ -191,4 +187,4 @@ command = partial(click.command, cls=PlainCommand)
 def _note(message, category, filename, lineno, file=None, line=None) -> None:
     """Our own warnings are for the reader; those of other packages are not, and failures are listed anyway."""
     if category is UserWarning:
-        click.echo(f"Note: {message}", err=True)
+        click.echo(f"Note: {printable_lines(message)}", err=True)

@@ -21,7 +21,6 @@ from softlearning.cli.arguments import (
     KEY_FILE,
     PlainCommand,
     Stages,
-    amount,
     check_outputs,
     column_of,
     key,
@@ -65,7 +64,7 @@ class FitCommand(PlainCommand):
 @click.option("--threshold", metavar="auto|NUMBER", help="How probabilities of two classes become labels.")
 @click.option("--time-limit", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS",
               help="For the whole fit.")  # fmt: skip
-@click.option("--memory-limit", callback=amount, metavar="BYTES", help="For the specialists, such as 2G or 500M.")
+@click.option("--memory-limit", metavar="BYTES", help="For the specialists, such as 2GB or 512MiB.")
 @click.option("--jobs", type=int, metavar="CORES", help="-1 for all; by default all, but one where the table is small.")
 @click.option("--task", type=click.Choice(TASKS), default="auto", show_default=True)
 @click.option("--type", "types", multiple=True, metavar="COLUMN=TYPE",

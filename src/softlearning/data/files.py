@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bz2
 import csv
+import errno
 import gzip
 import io
 import json
@@ -197,11 +198,13 @@ UNREADABLE = {
 def whole_file(path: str | Path, *, private: bool = False, mark: str = "") -> Iterator[Path]:
     """A name in the same folder to write to; it becomes `path` at the end, and vanishes when anything goes wrong.
 
-    A link at `path` stays, and what it points to is replaced. A private file is for its owner alone (mode 0600). A
-    process that is killed leaves the other name, which begins with a point and the `mark`.
+    A link at `path` stays, and what it points to is replaced, if it is a file. A private file is for its owner alone
+    (mode 0600). A process that is killed leaves the other name, which begins with a point and the `mark`.
     """
     try:
         real = Path(os.path.realpath(path))
+        if real.exists() and not real.is_file():  # a device, say, which whoever may would replace
+            raise FileExistsError(errno.EEXIST, "it is not a file, and not replaced", os.fspath(path))
         handle, name = tempfile.mkstemp(prefix=f".{mark}", suffix=f".part{real.suffix}", dir=real.parent)
         os.close(handle)
         try:
@@ -212,7 +215,7 @@ def whole_file(path: str | Path, *, private: bool = False, mark: str = "") -> It
         finally:
             Path(name).unlink(missing_ok=True)
     except OSError as error:
-        if error.filename is None and error.errno:  # a full disk, or a working folder that is gone
+        if error.errno and ".part" in str(error.filename or ".part"):  # a full disk, a folder that is not there
             raise OSError(error.errno, error.strerror, os.fspath(path)) from error
         raise
 

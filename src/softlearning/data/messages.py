@@ -28,6 +28,11 @@ def printable(text: object) -> str:
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in str(text))
 
 
+def printable_lines(text: object) -> str:
+    """The same of a text of several lines."""
+    return "\n".join(map(printable, str(text).split("\n")))
+
+
 class CellError(ValueError):
     """A cell that does not fit: its `column`, `row` (None for the whole column), `value`, and what was `expected`."""
 

@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from softlearning.data.inputs import frame_or_array
 from softlearning.data.schema import describe
 from softlearning.estimators.learning import Learning
-from softlearning.evaluation.aims import aim_of, as_stored, standing
+from softlearning.evaluation.aims import aim_of, as_stored, said_held_out, standing
 from softlearning.evaluation.explanation import error_slices, interactions, shapley
 from softlearning.execution import cores, one_thread
 from softlearning.library import as_rows, every_row
@@ -248,25 +248,26 @@ class SoftLearning(Learning):
         found = interactions(f, table, known, columns=places, strongest=strongest)
         return found.assign(**{role: [names[j] for j in found[role]] for role in ("column", "with")})
 
-    def error_slices(self, X, y, *, depth=2, level=0.05) -> pd.DataFrame:
+    def error_slices(self, X, y, *, groups=None, depth=2, level=0.05) -> pd.DataFrame:
         """In which parts of a table the model is worse than elsewhere beyond noise: slice (in words), rows, loss,
         overall and p (after Holm's rule), worst first.
 
         The loss is 1 for a wrong label, or the absolute error of a number. X and y are rows that the model has not
-        seen, or its training rows, which are then judged by out-of-fold predictions.
+        seen, or its training rows, which are then judged by out-of-fold predictions and in the groups of the fit.
+        Rows of one of the `groups` (n,) may depend on each other, and count as one.
         """
         table, names, _ = self._explained(X)
         frame = table if hasattr(table, "iloc") else pd.DataFrame(table, columns=names)
         truth = self._encode_again(y)
-        if table.shape[0] == self.record_.training.rows and np.array_equal(truth, self.record_.training.y):
-            known, predicted = self.record_.crossed.predicted, self.record_.held_out.blend
+        record, classes = self.record_, self._task == "classification"
+        if table.shape[0] == record.training.rows and np.array_equal(truth, record.training.y):
+            known, groups = record.crossed.predicted, record.training.groups if groups is None else groups
+            said = said_held_out(record, self._threshold, self._aim()) if classes else record.held_out.blend[:, 0]
         else:
-            known, predicted = np.ones(len(truth), dtype=bool), self._blend(X)
-        if self._task == "classification":
-            loss = (predicted.argmax(axis=1) != truth[known]).astype(float)
-        else:
-            loss = np.abs(predicted[:, 0] - truth[known])
-        return error_slices(frame[known].reset_index(drop=True), loss, depth=depth, level=level)
+            known, said = np.ones(len(truth), dtype=bool), self._encode_again(self.predict(X))
+        loss = (said != truth[known]).astype(float) if classes else np.abs(said - truth[known])
+        groups = None if groups is None else np.asarray(groups)[known]
+        return error_slices(frame[known].reset_index(drop=True), loss, groups=groups, depth=depth, level=level)
 
     def _explained(self, X):
         """Rows as a frame or dense array whose columns can be exchanged; their names; places of those that are read."""

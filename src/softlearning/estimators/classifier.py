@@ -14,7 +14,7 @@ from sklearn.utils.validation import assert_all_finite, column_or_1d
 
 from softlearning.data.schema import ENOUGH_ROWS
 from softlearning.estimators.base import SoftLearning
-from softlearning.evaluation.aims import decision_for, score_model
+from softlearning.evaluation.aims import decision_for, said_held_out, score_model
 from softlearning.method.decisions import shares_of, with_prior
 from softlearning.method.prediction import Prediction, conformal_set, selective_choice
 from softlearning.method.record import Record
@@ -194,7 +194,8 @@ class SoftClassifier(ClassifierMixin, SoftLearning):
             held-out rows.
         """
         f, V = self._with_disagreement(X)
-        choice = selective_choice(self.record_.held_out, measure, coverage, risk, confidence)
+        said = said_held_out(self.record_, self.threshold, self._aim())
+        choice = selective_choice(self.record_.held_out, said, measure, coverage, risk, confidence)
         return self._decide(f), choice.accepts(f, V)
 
     def predict_set(self, X, coverage=0.9, *, per_class=False) -> np.ndarray:

@@ -19,7 +19,7 @@ from sklearn.utils.validation import _check_sample_weight, check_consistent_leng
 from softlearning.data.inputs import is_table
 from softlearning.data.schema import infer_schema
 from softlearning.data.validation import validate
-from softlearning.evaluation.aims import Aim, Choice, aim_of, check_aim, serve, standing, verdict
+from softlearning.evaluation.aims import Aim, Choice, aim_of, check_aim, rival_by, serve, standing, verdict
 from softlearning.execution import one_thread, parse_bytes
 from softlearning.execution.checkpoint import Store
 from softlearning.execution.progress import CallbackSupportMixin, telling, watching, with_callbacks
@@ -180,19 +180,21 @@ class Learning(CallbackSupportMixin, BaseEstimator):
         self.certificate_ = record.certificate()
         self.cv_risk_, self.verdict_ = record.comparison.risk, str(record.comparison)
         self.failures_ = failure_table(record.crossed.failures)
-        self.leaderboard_ = leaderboard(record)
         self._keep_aim(record)
         self._warn_of_failures()
         warn_if_useless(record, stacklevel=6)
         return self
 
     def _keep_aim(self, record: Record) -> None:
-        """Where there is a metric to aim at, the leaderboard and the verdict speak of it."""
+        """The leaderboard; where there is a metric to aim at, it and the verdict speak of that."""
         aim = self._aim()
         if aim is None:
+            self.leaderboard_ = leaderboard(record, record.comparison.rival, record.comparison.word)
             return
         found = standing(record, aim, self._threshold)
+        rival, word = rival_by(found, record)
         self.verdict_ = verdict(found, record, aim)
+        self.leaderboard_ = leaderboard(record, rival, word)
         scores = found.scores.set_index("candidate").reindex(self.leaderboard_["specialist"])
         self.leaderboard_["cv_score"] = scores["score"].to_numpy()
         place = self.leaderboard_.columns.get_loc("cv_score") + 1
@@ -342,14 +344,13 @@ class Learning(CallbackSupportMixin, BaseEstimator):
 
     def _warn_of_time(self, before: float, taken: float):
         """A limit that was too short for this table, with what it needs."""
-        limit = self.time_limit
+        limit, least = self.time_limit, 2 * before + 2
         if limit is not None and taken > limit + max(2.0, 0.05 * limit):
-            warnings.warn(
-                f"the fit took {taken:.0f} s, its time limit is {limit:g} s: a table of this size needs about "
-                f"{2 * before + 2:.0f} s before anything but the baseline can be learnt",
-                TimeLimitWarning,
-                stacklevel=5,
-            )
+            cause = f"a table of this size needs about {least:.0f} s before anything but the baseline can be learnt"
+            if least < limit:
+                cause = "what follows the last specialist took longer than expected, as it does on a busy machine"
+            text = f"the fit took {taken:.0f} s, its time limit is {limit:g} s: {cause}"
+            warnings.warn(text, TimeLimitWarning, stacklevel=5)
 
     def _warn_of_failures(self):
         failures = self.record_.crossed.failures

@@ -29,7 +29,7 @@ from softlearning.evaluation.scoring import (
     scorers,
 )
 from softlearning.method.decisions import Decision, Optimum, best_of_counts, best_threshold, decision_rule, ranking
-from softlearning.method.record import HeldOut, Record
+from softlearning.method.record import RELATIONS, HeldOut, Record
 from softlearning.method.training import Training
 from softlearning.weights import solve_weights
 
@@ -354,6 +354,13 @@ def decide_held_out(record: Record, P: np.ndarray, held: HeldOut, threshold: Any
     return chosen
 
 
+def said_held_out(record: Record, threshold: Any, aim: Aim | None) -> np.ndarray:
+    """(n,) places of the labels that the blend gives held-out rows; any rule of decision is learnt without the fold."""
+    held = record.held_out
+    decided = decide_held_out(record, held.blend, held, threshold, aim)
+    return held.blend.argmax(axis=1) if decided is None else decided
+
+
 # -- how it stands ----------------------------------------------------------------------------------------------------
 
 
@@ -369,16 +376,25 @@ def standing(
     return summarise([measure(aim.name, aim.scorer, made)], made, level, groups)
 
 
+def rival_by(found: Evaluation, record: Record) -> tuple[str, str]:
+    """The best single specialist by the metric, and how the blend compares: better, worse, level or undecided."""
+    scores = found.scores.set_index("candidate")["score"]
+    rival = scores.loc[list(record.crossed.library.level(1).names)].fillna(-np.inf).idxmax()
+    line = found.differences.set_index("against").loc[rival]
+    if not np.isfinite(line["std_error"]):
+        return rival, "undecided"
+    return rival, line["verdict"] if line["verdict"] in ("better", "worse") else "level"
+
+
 def verdict(found: Evaluation, record: Record, aim: Aim) -> str:
     """Whether the blend is better than its best single specialist by the metric, in words."""
-    single = record.crossed.library.level(1).names
+    rival, word = rival_by(found, record)
     scores = found.scores.set_index("candidate")
-    rival = scores.loc[list(single), "score"].fillna(-np.inf).idxmax()
-    line = found.differences.set_index("against").loc[rival]
-    relation = {"better": "better than", "worse": "worse than"}.get(line["verdict"], "level with")
-    error = f"standard error of the difference {line['std_error']:.2g}"
-    if not np.isfinite(line["std_error"]):
-        relation, error = "beside", "too few rows to tell them apart"
+    error = found.differences.set_index("against").loc[rival, "std_error"]
+    error = (
+        f"standard error of the difference {error:.2g}" if word != "undecided" else "too few rows to tell them apart"
+    )
+    relation = RELATIONS[word]
     metric, mine, theirs = aim.shown(record.training.labels), scores.loc[BLEND], scores.loc[rival, "score"]
     return (
         f"the blend is {relation} its best single specialist, {rival}: {metric} {mine['score']:.4g} "

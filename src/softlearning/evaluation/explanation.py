@@ -22,10 +22,13 @@ import pandas as pd
 from scipy import stats
 from sklearn.tree import DecisionTreeRegressor
 
+from softlearning.uncertainty.errors import difference_and_error
+
 Predict = Callable[[Any], np.ndarray]
 AT_ONCE = 50_000  # rows predicted at a time
 FEW = 5  # columns up to which every set of columns is looked at
 TWICE = 8  # background rows that are walked from at least twice, to know the error
+LEAST_ROWS, LEAST_UNITS = 10, 5  # rows, and groups, within a slice and outside of it that tell them apart
 LEVELS = 10  # most frequent values of a category that a slice may be made of
 
 
@@ -180,17 +183,19 @@ def _spread_error(extra: np.ndarray) -> float:
 
 
 def error_slices(
-    X: pd.DataFrame, loss: np.ndarray, *, depth: int = 2, level: float = 0.05, seed: int = 0
-) -> pd.DataFrame:
+    X: pd.DataFrame, loss: np.ndarray, *, groups: np.ndarray | None = None, depth: int = 2, level: float = 0.05,
+    seed: int = 0,
+) -> pd.DataFrame:  # fmt: skip
     """The parts of a table where the loss of a model is larger than elsewhere, beyond noise; worst first.
 
-    Parts are found by a small tree on half of the rows and judged on the other half: a one-sided t test against the
-    rows outside, p-values by Holm's rule.
+    Parts are found by a small tree on half of the rows, or groups, and judged on the other half: a one-sided t test
+    against the rows outside, p-values by Holm's rule.
 
     Parameters
     ----------
     X : (n, d) frame; numbers are cut, other columns compared with their most frequent values.
     loss : (n,) loss of held-out predictions, 0 and 1 for right and wrong labels.
+    groups : (n,) rows of a group may depend on each other, and count as one.
     depth : conditions of a slice at most.
     level : largest p-value after Holm's rule.
 
@@ -199,17 +204,21 @@ def error_slices(
     slice (in words), rows, loss, overall, p; empty where nothing is worse beyond noise.
     """
     features, words = _conditions(X)
-    half = np.random.default_rng(seed).permutation(len(loss)) < len(loss) // 2
+    member = np.arange(len(loss)) if groups is None else np.unique(groups, return_inverse=True)[1]
+    units = member.max() + 1
+    half = (np.random.default_rng(seed).permutation(units) < units // 2)[member]
     leaf = max(20, int(0.02 * len(loss)))
     tree = DecisionTreeRegressor(max_depth=depth, min_samples_leaf=leaf, random_state=0)
     tree.fit(features[half], loss[half])
     reached = tree.decision_path(features).toarray().astype(bool)
     lines = []
     for node, text in _paths(tree.tree_, words).items():
-        inside, outside = loss[~half & reached[:, node]], loss[~half & ~reached[:, node]]
-        if min(len(inside), len(outside)) >= 10:
-            p = stats.ttest_ind(inside, outside, equal_var=False, alternative="greater").pvalue
-            lines.append({"slice": text, "rows": int(reached[:, node].sum()), "loss": float(inside.mean()), "p": p})
+        inside = reached[~half, node]
+        more, error, units = difference_and_error(loss[~half], inside, member[~half])
+        if min(inside.sum(), (~inside).sum()) >= LEAST_ROWS and units >= LEAST_UNITS:
+            p = stats.t.sf(more / error, units - 1) if error > 0 else float(more <= 0)
+            worse = float(loss[~half][inside].mean())
+            lines.append({"slice": text, "rows": int(reached[:, node].sum()), "loss": worse, "p": p})
     found = pd.DataFrame(lines, columns=["slice", "rows", "loss", "p"])
     found["p"] = holm(found["p"].fillna(1.0).to_numpy(dtype=float))
     found.insert(3, "overall", float(loss[~half].mean()))

@@ -142,7 +142,7 @@ class Scheduler:
     ----------
     deadline : an instant of `time.monotonic`. Those that cannot be finished are skipped, and time is kept for as many
         `refits` of each specialist, for `reserve` seconds of other work, and for `each` seconds of it for every
-        specialist that is begun, up to half of the time.
+        specialist that is begun, up to half of the time there is now.
     memory : the bytes that the tasks under way may take together, beyond what their processes hold when they
         begin.
     store : gives back what was finished before and keeps what finishes now.
@@ -164,6 +164,7 @@ class Scheduler:
         self.tasks, self.store, self.watch = list(tasks), store, watch
         self.deadline = FOREVER if deadline is None else deadline
         self.memory, self.reserve, self.each = memory, reserve, each
+        self.most_kept = max(self.deadline - time.monotonic() - reserve, 0.0) / 2
         self.answered: dict[int, Outcome | Failure] = {}
         self.lost: dict[str, tuple[str, str]] = {}  # specialist -> kind and reason why its other tasks are not begun
         self.stopped: tuple[str, str] | None = None
@@ -191,7 +192,7 @@ class Scheduler:
     def remaining(self) -> float:
         """Seconds for the tasks of this list."""
         left = self.deadline - time.monotonic() - self.reserve
-        return left - min(self.each * len(self.plan.begun - self.plan.given_up), left / 2)
+        return left - min(self.each * len(self.plan.begun - self.plan.given_up), self.most_kept)
 
     def take(self) -> Job | None:
         """The next task to begin."""

@@ -149,7 +149,7 @@ def parse_bytes(amount: float | str | None) -> int | None:
         size = int(float(found[1]) * unit)
     except (ValueError, OverflowError):
         size = 0
-    if size < 1:
+    if not 1 <= size < 2**60:  # the system counts in 64 bits, beyond what it already holds
         raise ValueError(f"{amount!r} is no amount of memory: give bytes, as 2e9, or a text, as '2 GB' or '512 MiB'")
     return size
 

@@ -83,21 +83,26 @@ class Selection:
         return MEASURES[self.measure](f, V) <= self.threshold
 
 
-def selective_choice(held: HeldOut, measure: str, coverage: float, risk: float | None, confidence: float) -> Selection:
-    """The measure of uncertainty and the threshold that held-out rows speak for."""
-    wrong = held.blend.argmax(axis=1) != held.target.argmax(axis=1)
+def selective_choice(
+    held: HeldOut, said: np.ndarray, measure: str, coverage: float, risk: float | None, confidence: float
+) -> Selection:
+    """The measure of uncertainty and the threshold that held-out rows speak for; said (n,): places of their labels."""
+    wrong = said != held.target.argmax(axis=1)
     if measure not in ("auto", *MEASURES):
         raise ValueError(f"measure is {measure!r}; {nearest(measure, ('auto', *MEASURES))}")
+    if not 0 < confidence < 1:
+        raise ValueError(f"confidence is a probability, above 0 and below 1; got {confidence!r}")
     name = best_measure(held, wrong) if measure == "auto" else measure
     uncertainty = MEASURES[name](held.blend, held.disagreement)
     if risk is None:
         return Selection(name, threshold_for_coverage(uncertainty, coverage))
-    found = threshold_for_risk(uncertainty, wrong, risk, delta=1 - confidence)
+    found = threshold_for_risk(uncertainty, wrong, risk, groups=held.groups, delta=1 - confidence)
     if found.smallest_risk > risk:
         able = "none" if found.smallest_risk >= 1 else f"about {found.smallest_risk:.2g}"
+        groups = "" if held.groups is None else f" in {len(np.unique(held.groups))} groups"
         warnings.warn(
-            f"no row is accepted: these {len(wrong)} held-out rows cannot guarantee a risk of {risk:g} with confidence "
-            f"{confidence:g}; the smallest that they can is {able}",
+            f"no row is accepted: these {len(wrong)} held-out rows{groups} cannot guarantee a risk of {risk:g} with "
+            f"confidence {confidence:g}; the smallest that they can is {able}",
             UserWarning,
             stacklevel=3,
         )

@@ -17,10 +17,12 @@ from softlearning.method.ensemble import Ensemble
 from softlearning.method.fitting import takes_weight
 from softlearning.method.training import Training, entries
 from softlearning.uncertainty.conformal import leave_fold_out_blend
-from softlearning.uncertainty.errors import mean_and_error
+from softlearning.uncertainty.errors import mean_and_error, reach
 from softlearning.weights import Solution, row_losses
 
 COLUMNS = ["specialist", "family", "weight", "cv_risk", "cv_score", "fit_seconds", "predict_seconds", "status", "note"]
+
+RELATIONS = {"better": "better than", "worse": "worse than", "level": "level with", "undecided": "beside"}
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,7 @@ class Comparison:
     risk, rival_risk : mean loss of the blend, with weights learnt without each row's fold, and of the rival; to both
         is added what evenly shared folds hide of it (`Record.hidden`).
     gain, error : their difference and its standard error, over groups where there are groups; NaN for a single group.
+    reach : how many standard errors are noise: two, or more where rows or groups are few.
     """
 
     rival: str
@@ -57,15 +60,16 @@ class Comparison:
     rival_risk: float
     gain: float
     error: float
+    reach: float = 2.0
 
     @property
     def better(self) -> bool:
-        """Beyond noise: the gain is more than two standard errors."""
-        return self.gain > 2 * self.error
+        """Beyond noise: the gain is more than `reach` standard errors."""
+        return self.gain > self.reach * self.error
 
     @property
     def worse(self) -> bool:
-        return self.gain < -2 * self.error
+        return self.gain < -self.reach * self.error
 
     @property
     def word(self) -> str:
@@ -75,12 +79,11 @@ class Comparison:
         return "better" if self.better else "worse" if self.worse else "level"
 
     def __str__(self) -> str:
-        relation = {"better": "better than", "worse": "worse than", "level": "level with"}.get(self.word, "beside")
         error = f"standard error of the difference {self.error:.2g}"
         if self.word == "undecided":
             error = "a single group of rows cannot tell them apart"
         figures = f"risk {self.risk:.4g} against {self.rival_risk:.4g}, {error}"
-        return f"the blend is {relation} its best single specialist, {self.rival}: {figures}"
+        return f"the blend is {RELATIONS[self.word]} its best single specialist, {self.rival}: {figures}"
 
 
 @dataclass(frozen=True)
@@ -208,7 +211,8 @@ class Record:
         """The blend against predictions (n, C), paired by held-out rows."""
         held, losses = self.held_out, self.losses(rival)
         gain, error = mean_and_error(losses - self.losses(held.blend), held.weight, held.groups)
-        return Comparison(name, self.risk(held.blend), self.risk(rival), gain, error)
+        far = max(reach(len(losses), held.groups), 2.0)
+        return Comparison(name, self.risk(held.blend), self.risk(rival), gain, error, far)
 
 
 def unevenness(target: np.ndarray, fold: np.ndarray, share: np.ndarray) -> float:
@@ -253,12 +257,12 @@ def score_of(P: np.ndarray, target: np.ndarray, weight: np.ndarray | None) -> fl
     return float(1 - np.average((y - prediction) ** 2, weights=weight) / spread) if spread > 0 else np.nan
 
 
-def leaderboard(record: Record) -> pd.DataFrame:
+def leaderboard(record: Record, rival: str, word: str) -> pd.DataFrame:
     """One line per specialist: what it weighs, how good it is alone, what it cost, what became of it.
 
-    The line of the best single specialist notes how the blend compares with it.
+    The line of the rival, the best single specialist, notes how the blend compares with it, in a word.
     """
-    crossed, comparison = record.crossed, record.comparison
+    crossed = record.crossed
     weights, failed = record.weights(), {f.specialist: f.error.splitlines()[0] for f in crossed.failures}
     lines = []
     for s in {s.name: s for s in (*record.library, *crossed.library)}.values():
@@ -269,7 +273,7 @@ def leaderboard(record: Record) -> pd.DataFrame:
             line["status"] = f"skipped: {crossed.skipped[s.name]}"
         else:
             line["status"] = f"failed: {failed.get(s.name, 'for an unknown reason')}"
-        notes = [f"best alone; the blend is {comparison.word}"] if s.name == comparison.rival else []
+        notes = [f"best alone; the blend is {word}"] if s.name == rival else []
         notes += [f"learnt from {rows:,} rows of a fold"] if (rows := crossed.sample_of(s.name)) else []
         notes += ["takes no sample weights"] if fitted_without_weights(s, record.training) else []
         lines.append(line | {"note": "; ".join(notes)})

@@ -63,7 +63,8 @@ class Resources:
 
 
 def with_mean_one(weight: np.ndarray) -> np.ndarray:
-    """Sample weights divided by their mean over the rows that count."""
+    """Sample weights divided by their mean over the rows that count; equal ones are exactly 1."""
+    weight = weight / weight.max()
     return weight / weight[weight > 0].mean()
 
 

@@ -23,13 +23,15 @@ def useless(record: Record) -> str:
     if record.crossed.library.names == (dummy_row().name,):
         return "only the baseline finished: the model gives every row the same answer"
     held = record.held_out
+    if not np.ptp(held.target, axis=0).any():
+        return "the target never varies on the held-out rows: there is nothing to learn"
     constant = np.broadcast_to(np.average(held.target, axis=0, weights=held.weight), held.target.shape)
     found = record.compared(constant)
     score, least = (score_of(p, held.target, held.weight) for p in (held.blend, constant))
-    if not score <= least or found.gain > 2 * np.nan_to_num(found.error):
+    if not score <= least or found.better or (found.word == "undecided" and found.gain > 0):
         return ""
     same = "always naming the commonest class" if record.task == "classification" else "always predicting the mean"
-    return f"the model is no better than {same}: the columns tell nothing of the target"
+    return f"the model is no better than {same}: nothing was learnt from the columns"
 
 
 def warn_if_useless(record: Record, stacklevel: int) -> None:

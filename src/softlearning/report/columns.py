@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from scipy import sparse
-from sklearn.inspection import permutation_importance
 
 from softlearning.data.inputs import frame_or_array, is_frame
 from softlearning.method.preparation import take
 from softlearning.method.record import Record
+from softlearning.report.curves import share, with_interval
 from softlearning.uncertainty.errors import mean_and_error
 from softlearning.weights import row_losses
 
@@ -41,7 +41,10 @@ def seen(model, target: np.ndarray) -> bool:
 
 
 def importance(model, X, y) -> dict[str, Any]:
-    """Rise of the model's loss when a column is shuffled, on a sample of rows it has not seen; largest first."""
+    """Rise of the model's loss when a column is shuffled, on a sample of rows it has not seen; largest first.
+
+    error : standard error of the mean over rows; that of shuffling is smaller and within it.
+    """
     record: Record = model.record_
     X, target = rows_of(model, X, y)
     if seen(model, target):
@@ -53,17 +56,26 @@ def importance(model, X, y) -> dict[str, Any]:
     if repeats < 1:
         return {"columns": [], "rows": len(rows), "why": f"{X.shape[1]} columns would take too long"}
 
-    def minus_loss(model: Any, X: Any, target: np.ndarray) -> float:
-        P = predict(X).reshape(len(target), 1, -1)
-        return -float(row_losses(P, target, np.ones(1), loss=record.loss).mean())
+    def losses(table: Any) -> np.ndarray:
+        return row_losses(predict(table).reshape(len(target), 1, -1), target, np.ones(1), loss=record.loss)
 
-    dense = X.toarray() if sparse.issparse(X) else X
-    found = permutation_importance(model, dense, target, scoring=minus_loss, n_repeats=repeats, random_state=0)
-    names = list(getattr(X, "columns", [f"x{j}" for j in range(X.shape[1])]))
-    mean, std = found["importances_mean"], found["importances_std"]
-    order = np.argsort(-mean, kind="stable")
-    lines = [{"column": str(names[j]), "mean": float(mean[j]), "std": float(std[j])} for j in order]
-    return {"columns": lines, "rows": len(rows), "why": ""}
+    dense, random = X.toarray() if sparse.issparse(X) else X, np.random.default_rng(0)
+    names, before, lines = list(getattr(X, "columns", [f"x{j}" for j in range(X.shape[1])])), losses(dense), []
+    for j, name in enumerate(names):
+        orders = [random.permutation(len(rows)) for _ in range(repeats)]
+        mean, error = mean_and_error(np.mean([losses(shuffled(dense, j, o)) for o in orders], axis=0) - before)
+        lines.append({"column": str(name), "mean": mean, "error": float(np.nan_to_num(error))})
+    return {"columns": sorted(lines, key=lambda line: -line["mean"]), "rows": len(rows), "why": ""}
+
+
+def shuffled(X: Any, j: int, order: np.ndarray) -> Any:
+    """The table with the values of its column j in another order."""
+    X = X.copy()
+    if isinstance(X, pd.DataFrame):
+        X.isetitem(j, X.iloc[order, j].array)
+    else:
+        X[:, j] = X[order, j]
+    return X
 
 
 def seconds_of(predict, X) -> float:
@@ -108,7 +120,8 @@ def slices(model, X, y) -> list[dict[str, Any]]:
 
 def _line(model, name: str, parts: list[dict[str, Any]], means: np.ndarray, shown: int, error) -> dict[str, Any]:
     classes = getattr(model, "classes_", None)
-    errors = [mean_and_error(error[p["rows"]], None, None) for p in parts]
+    told = share if classes is not None else with_interval
+    errors = [told(np.asarray(error[p["rows"]], dtype=float), None, None) for p in parts]
     return {
         "column": name,
         "of": "" if classes is None else str(classes[shown]),
@@ -118,11 +131,13 @@ def _line(model, name: str, parts: list[dict[str, Any]], means: np.ndarray, show
                 "name": p["name"],
                 "at": p["at"],
                 "answer": float(mean),
-                "error": float(e),
-                "reach": 1.96 * float(s) if np.isfinite(s) else 0.0,
+                "error": e["value"],
+                "low": e["low"] if np.isfinite(e["low"]) else e["value"],  # a single number shows no interval
+                "high": e["high"] if np.isfinite(e["high"]) else e["value"],
+                "clear": bool(e["low"] > 0 or e["high"] < 0),
                 "rows": int(p["rows"].sum()),
             }
-            for p, mean, (e, s) in zip(parts, means, errors)
+            for p, mean, e in zip(parts, means, errors)
         ],
     }
 

@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import precision_recall_fscore_support
 
+from softlearning.evaluation.scoring import score_interval
 from softlearning.method.decisions import sweep
 from softlearning.method.prediction import conformal_interval, conformal_set
 from softlearning.method.record import HeldOut
 from softlearning.method.training import entries
 from softlearning.uncertainty.disagreement import detector_auc
-from softlearning.uncertainty.errors import mean_and_error, wilson_interval
+from softlearning.uncertainty.errors import difference_and_error, mean_and_error, reach, wilson_interval
 from softlearning.uncertainty.selective import risk_coverage_curve
 
 BINS = 10
@@ -24,14 +25,15 @@ MOST_STEPS = 120  # points of a ROC curve
 MOST_POINTS = 600  # dots in a scatter plot
 COVERAGES = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
 GRID = np.linspace(0.05, 1, 96)  # shares of the rows answered
-REACH = 1.959964  # standard errors to either side
+NORMAL = 1.959964  # standard errors to either side, where the error is that of a share of independent rows
 
 
 def share(hits: np.ndarray, weight: np.ndarray | None, groups: np.ndarray | None) -> dict[str, float]:
     """Weighted share of hits (n,) of 0 and 1, with its interval."""
     mean, error = mean_and_error(hits, weight, groups)
     counting = hits if weight is None else hits[weight > 0]
-    low, high = wilson_interval(mean, error, len(counting) if groups is None else len(np.unique(groups)))
+    units, far = (len(counting), NORMAL) if groups is None else (len(np.unique(groups)), reach(len(hits), groups))
+    low, high = wilson_interval(mean, error, units, far) if np.isfinite(far) else (0.0, 1.0)
     return {"value": mean, "low": low, "high": high}
 
 
@@ -43,20 +45,30 @@ def r2(held: HeldOut) -> dict[str, float]:
     if not B > 0:
         return dict.fromkeys(("value", "low", "high"), float("nan"))
     influence = 1 - A / B - (residual**2 - A) / B + A * (spread - B) / B**2
-    return with_interval(influence, held.weight, held.groups)
+    value, error = mean_and_error(influence, held.weight, held.groups)
+    return interval_of("r2", value, error, held)
+
+
+def interval_of(name: str, value: float, error: float, held: HeldOut) -> dict[str, float]:
+    """A score with its interval, within the range that the score can have."""
+    units = len(held.target) if held.groups is None else len(np.unique(held.groups))
+    low, high = score_interval(name, value, error, units, 0.95)
+    return {"value": value, "low": float(low), "high": float(high)}
 
 
 def with_interval(values: np.ndarray, weight: np.ndarray | None, groups: np.ndarray | None) -> dict[str, float]:
     """Weighted mean of values (n,), with its interval."""
     mean, error = mean_and_error(values, weight, groups)
-    return {"value": mean, "low": mean - REACH * error, "high": mean + REACH * error}
+    half = reach(len(values), groups) * error
+    return {"value": mean, "low": mean - half, "high": mean + half}
 
 
 def rmse(held: HeldOut) -> dict[str, float]:
     """Root mean squared error, in the target's unit, with its interval."""
     squared = (held.target[:, 0] - held.blend[:, 0]) ** 2
-    found = with_interval(squared, held.weight, held.groups)
-    return {name: float(np.sqrt(np.maximum(value, 0.0))) for name, value in found.items()}
+    mean, error = mean_and_error(squared, held.weight, held.groups)
+    found = interval_of("neg_mean_squared_error", -mean, error, held)
+    return {"value": np.sqrt(mean), "low": float(np.sqrt(-found["high"])), "high": float(np.sqrt(-found["low"]))}
 
 
 def calibration(held: HeldOut) -> dict[str, Any]:
@@ -116,10 +128,15 @@ def per_class(held: HeldOut, said: np.ndarray, classes: list[str]) -> list[dict[
     return sorted(lines, key=lambda line: line["rows"])
 
 
-def ranking(held: HeldOut, threshold: float | None) -> dict[str, Any]:
-    """ROC and precision-recall of the second of two classes, thinned, and where the threshold of the answers lies."""
+def ranking(held: HeldOut, threshold: float | None) -> dict[str, Any] | None:
+    """ROC and precision-recall of the second of two classes, thinned, and where the threshold of the answers lies.
+
+    None where all held-out rows are of one class.
+    """
     w = np.ones(len(held.target)) if held.weight is None else held.weight
     p, true = held.blend[:, 1], held.target[:, 1] > 0.5
+    if not 0 < w @ true < w.sum():
+        return None
     cuts, counts, _ = sweep(p, true, w)
     hits, false = counts[:, 0], counts[:, 1]
     recall, fall_out = np.append(0.0, hits / hits[-1]), np.append(0.0, false / false[-1])
@@ -164,7 +181,7 @@ def uncertainty(held: HeldOut, said: np.ndarray) -> dict[str, Any] | None:
     """The error among the rows answered when the most uncertain are not, by each measure of uncertainty that varies.
 
     Measures are the disagreement of the specialists and, for classes, how far the top probability is from 1. None when
-    neither varies.
+    neither varies. "warns": whether rows of the upper half by disagreement have more error beyond noise.
     """
     error = row_errors(held, said)
     measures = {"disagreement": held.disagreement}
@@ -175,12 +192,14 @@ def uncertainty(held: HeldOut, said: np.ndarray) -> dict[str, Any] | None:
         return None
     running = np.cumsum(np.sort(error)) / np.arange(1, len(error) + 1)
     at = np.clip(np.ceil(GRID * len(error) - 1e-9).astype(int) - 1, 0, len(error) - 1)
+    more, noise, units = difference_and_error(error, held.disagreement > np.median(held.disagreement), held.groups)
     return {
         "measures": {name: _selective(values, error) for name, values in measures.items()},
         "bins": _tenths(held.disagreement, error) if "disagreement" in measures else [],
         "grid": GRID.tolist(),
         "best": running[at].tolist(),
         "all": float(error.mean()),
+        "warns": bool(more > reach(units) * noise),
     }
 
 

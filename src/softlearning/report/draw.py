@@ -57,9 +57,7 @@ def errors(summary: Summary, line: dict[str, Any], name: str) -> Figure:
     """Where along a column the model errs."""
     title, said = f"Errors along {words.name(line['column'])}", words.errors_along(summary, line)
     parts, share = line["parts"], bool(summary["classes"])
-    least = 0.0 if share else -float("inf")
-    low = [max(least, p["error"] - p["reach"]) for p in parts]
-    high = [min(1.0 if share else float("inf"), p["error"] + p["reach"]) for p in parts]
+    low, high = [p["low"] for p in parts], [p["high"] for p in parts]
     if not line["number"]:
         shown = [
             Bar(p["name"], p["error"], a, b, words.percent(p["error"], 0) if share else "")
@@ -197,7 +195,7 @@ def diversity(summary: Summary, title: str, about: str) -> Markup:
 
 def importance(summary: Summary, title: str, about: str) -> Markup:
     lines = [
-        Bar(c["column"], c["mean"], c["mean"] - c["std"], c["mean"] + c["std"], short(c["mean"]))
+        Bar(c["column"], c["mean"], c["mean"] - 2 * c["error"], c["mean"] + 2 * c["error"], short(c["mean"]))
         for c in summary["importance"]["columns"][:MOST_COLUMNS]
     ]
     return svg.bars(lines, title, about)

@@ -16,11 +16,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from softlearning.data.schema import summary as table_summary
 from softlearning.data.versions import versions
-from softlearning.evaluation.aims import aim_of, decide_held_out
+from softlearning.evaluation.aims import aim_of, said_held_out
 from softlearning.execution import one_thread
-from softlearning.library import dummy_row
 from softlearning.method.crossfit import read_by, weigh
 from softlearning.method.record import Record, score_of
+from softlearning.method.usefulness import useless
 from softlearning.report import columns, curves, learning
 from softlearning.uncertainty.diversity import effective_errors, effective_specialists, error_correlation
 from softlearning.uncertainty.errors import drawn_again
@@ -90,6 +90,7 @@ def of_held_out_rows(model, record: Record) -> dict[str, Any]:
         "classes": classes,
         "answer": {**answer(record, said), "metric": asked_for(model)},
         "aim": aim(model),
+        "useless": useless(record),
         "comparisons": comparisons(record),
         "families": [{"family": str(f), "weight": float(w)} for f, w in model.family_weights_.items() if w > 0],
         "leaderboard": leaderboard_lines(model),
@@ -124,13 +125,8 @@ def of_columns(model, X, y, tell: Callable[..., None]) -> dict[str, Any]:
 
 def answered(model, record: Record) -> np.ndarray:
     """(n,) places of the labels of held-out rows; a threshold, where there is one, is learnt without the row's fold."""
-    held = record.held_out
-    if record.task == "classification":
-        aim = None if model.metric is None else aim_of(model.metric, record.task)
-        decided = decide_held_out(record, held.blend, held, model.threshold, aim)
-        if decided is not None:
-            return decided
-    return held.blend.argmax(axis=1)
+    aim = None if model.metric is None else aim_of(model.metric, record.task)
+    return said_held_out(record, getattr(model, "threshold", None), aim)
 
 
 def finite(value: Any) -> Any:
@@ -162,7 +158,7 @@ def answer(record: Record, said: np.ndarray) -> dict[str, Any]:
         "columns": schema.width,
         "folds": len(record.crossed.splits),
         "groups": None if held.groups is None else len(np.unique(held.groups)),
-        "baseline_only": record.crossed.library.names == (dummy_row().name,),
+        "weighted": held.weight is not None,
     }
 
 
@@ -229,8 +225,8 @@ def _against(record: Record, rival: np.ndarray, name: str = "") -> dict[str, Any
         "loss": c.rival_risk,
         "gain": c.gain,
         "error": c.error,
-        "low": c.gain - 2 * c.error,
-        "high": c.gain + 2 * c.error,
+        "low": c.gain - c.reach * c.error,
+        "high": c.gain + c.reach * c.error,
         "share": c.gain / c.rival_risk if c.rival_risk > 0 else 0.0,
         "better": c.better,
         "worse": c.worse,

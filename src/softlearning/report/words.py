@@ -52,33 +52,26 @@ def headline(summary: Summary) -> str:
     a = summary["answer"]
     interval = f"95 % interval {score(a['low'], summary)} to {score(a['high'], summary)}"
     target = f" of {name(summary['target'])}" if summary["target"] else ""
+    counted = ", rows counted by their weights" if a["weighted"] else ""
     if summary["classes"]:
         return (
             f"On rows it has not seen, the blend names the right one of {len(summary['classes'])} classes{target} in "
             f"{percent(a['value'])} of cases ({interval}); always naming the commonest class would be right in "
-            f"{percent(summary['comparisons']['trivial']['score'])}."
+            f"{percent(summary['comparisons']['trivial']['score'])}{counted}."
         )
     if a["value"] is None:
         return "The target never varies, so there is nothing to explain."
     return (
         f"On rows it has not seen, the blend is off by {short(a['rmse']['value'])} (root mean squared error, 95 % "
         f"interval {short(a['rmse']['low'])} to {short(a['rmse']['high'])}) and explains {percent(a['value'])} of the "
-        f"variance{target or ' of the target'} ({percent(a['low'])} to {percent(a['high'])})."
+        f"variance{target or ' of the target'} ({percent(a['low'])} to {percent(a['high'])}){counted}."
     )
 
 
 def useless(summary: Summary) -> str:
     """Why the model is of no use; empty where it is of some."""
-    a, trivial = summary["answer"], summary["comparisons"]["trivial"]
-    if a["baseline_only"]:
-        return "Only the baseline finished: the model gives the same answer for every row."
-    if a["value"] is None:
-        return "The target never varies: there is nothing to learn."
-    if summary["classes"] and a["value"] <= trivial["score"] and not trivial["better"]:
-        return "The model is no better than always naming the commonest class: the columns tell nothing of the target."
-    if not summary["classes"] and a["value"] <= 0:
-        return "The model is no better than always predicting the mean: the columns tell nothing of the target."
-    return ""
+    reason = summary["useless"]
+    return f"{reason[:1].upper()}{reason[1:]}." if reason else ""
 
 
 def rival(key: str, line: dict[str, Any]) -> str:
@@ -118,10 +111,11 @@ def certainty(summary: Summary) -> str:
     small = c["exact_gap"] <= 1e-6 * max(abs(c["exact_objective"]), 1e-300)
     gap = "to within rounding" if small else f"to within {short(c['exact_gap'])}"
     if c["rule"] == "simplex":
-        proof = f"No other weights have a lower cross-validated loss (proved {gap})"
+        proof = f"On the out-of-fold rows they were solved on, no other weights have a lower loss (proved {gap})"
         proof += "; they are the only optimum" if c["unique"] else "; other weights may do as well"
     else:
-        found = f"The exact optimum has a cross-validated loss of {short(c['exact_objective'])} (proved {gap})"
+        found = "On the out-of-fold rows they were solved on, the best weights have a loss of "
+        found += f"{short(c['exact_objective'])} (proved {gap})"
         proof = f"{found}; {_departure(c)}"
     return f"{proof}. The weights amount to {c['effective']:.1f} equally weighted specialists."
 
@@ -129,7 +123,7 @@ def certainty(summary: Summary) -> str:
 def _departure(c: dict[str, Any]) -> str:
     """How the weights of a rule differ from the exact optimum."""
     if c["moved"] < 0.005:
-        return "the weights are that optimum"
+        return "these are the weights"
     higher = percent(c["objective"] / c["exact_objective"] - 1, 2) if c["exact_objective"] > 0 else "a little"
     moved, there = percent(c["moved"], 0), f"where the loss on these rows is {higher} higher"
     if c["rule"] == "guarded":
@@ -221,12 +215,9 @@ def errors_along(summary: Summary, line: dict[str, Any]) -> str:
         said = f"most around {_value(worst, line)}, where {percent(worst['error'], 0)} are wrong"
         return f"How often the answer is wrong along {name(line['column'])}: {said}. Lines are 95 % intervals."
     side = "low" if worst["error"] > 0 else "high"
-    clear = abs(worst["error"]) > worst["reach"]
     said = f"around {_value(worst, line)} predictions are too {side} by {short(abs(worst['error']))} on average"
-    return (
-        f"Mean residual along {name(line['column'])}: {said}{'' if clear else ', within chance'}. Lines are 95 % "
-        "intervals."
-    )
+    chance = "" if worst["clear"] else ", within chance"
+    return f"Mean residual along {name(line['column'])}: {said}{chance}. Lines are 95 % intervals."
 
 
 def _value(part: dict[str, Any], line: dict[str, Any]) -> str:
@@ -270,7 +261,7 @@ def disagreement(summary: Summary) -> str:
         ends = f"{percent(first)} are wrong, in the last {percent(last)}"
     else:
         ends = f"the mean absolute error is {short(first)}, in the last {short(last)}"
-    warns = last > 1.5 * first + 1e-12
+    warns = summary["uncertainty"]["warns"] and last > 1.5 * first
     meaning = "so disagreement warns of errors" if warns else "so disagreement says little about errors here"
     return f"Rows in ten equal groups by how much the specialists disagree: in the first {ends}, {meaning}."
 
@@ -320,10 +311,12 @@ def importance(summary: Summary) -> str:
     i = summary["importance"]
     if not i["columns"]:
         return f"Not computed: {i['why']}."
+    first = i["columns"][0]
+    found = f"{name(first['column'])} matters most" if first["mean"] > 2 * first["error"] else "none does beyond noise"
     return (
         f"How much the {summary['answer']['loss_name']} of the blend rises when a column is shuffled, on {i['rows']} "
-        f"rows that were given as rows the model has not seen: {name(i['columns'][0]['column'])} matters most. Columns "
-        "that repeat each other share their importance, so a short bar does not prove a column useless."
+        f"rows that were given as rows the model has not seen: {found}. Lines are 95 % intervals. Columns that repeat "
+        "each other share their importance, so a short bar does not prove a column useless."
     )
 
 

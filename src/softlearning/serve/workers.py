@@ -30,8 +30,8 @@ from softlearning.serve.limits import Limits
 from softlearning.serve.metrics import Counters
 
 log = logging.getLogger("softlearning.serve")
-GRACE = 3  # seconds for answers under way when the server is to end
-PATIENCE = 4.5  # seconds until a worker that did not end is ended
+GRACE = 2  # seconds for answers under way when the server is to end
+PATIENCE = 3.5  # seconds until a worker that did not end is ended
 TOO_OFTEN = 5  # deaths in a row, each within a second of the start
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD, M_ARENA_MAX = -1, -3, -8  # names of glibc's malloc.h
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from softlearning.data.messages import printable_lines
 from softlearning.data.versions import versions
 
 FEW = 30  # rows of a class below which its answers are not to be relied on
@@ -29,7 +30,7 @@ def model_card(model: Any, path: Path | None = None) -> str:
         _section("Not for", not_for(model)),
         _section("Made with", [", ".join(f"{package} {number}" for package, number in versions().items()) + "."]),
     ]
-    return "\n\n".join(parts) + "\n"
+    return printable_lines("\n\n".join(parts)) + "\n"
 
 
 def code(text: Any) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import t
 
 
 def mean_and_error(
@@ -32,6 +33,32 @@ def drawn_again(rows: int, weight: NDArray | None, groups: NDArray | None, draws
     for _ in range(draws):
         times = random.multinomial(units, np.full(units, 1 / units))[unit]
         yield times if weight is None else weight * times
+
+
+def reach(rows: int, groups: NDArray | None = None, level: float = 0.95) -> float:
+    """How many standard errors an interval of a mean reaches to either side: Student's, wide where units are few.
+
+    Units are the rows, or the groups where there are some; infinite for a single one.
+    """
+    units = rows if groups is None else len(np.unique(groups))
+    return float(t.ppf((1 + level) / 2, units - 1)) if units > 1 else float("inf")
+
+
+def difference_and_error(values: NDArray, inside: NDArray, groups: NDArray | None = None) -> tuple[float, float, int]:
+    """Mean of values (n,) where `inside` (n,) is true minus the mean elsewhere, its standard error, and its units.
+
+    Units are the rows, or groups, of the smaller side; with fewer than two of them the error is NaN.
+    """
+    values, inside = np.asarray(values, dtype=np.float64), np.asarray(inside, dtype=bool)
+    member = np.arange(len(values)) if groups is None else np.unique(groups, return_inverse=True)[1]
+    parts, means = np.zeros(len(values)), []
+    for side, sign in ((inside, 1.0), (~inside, -1.0)):
+        means.append(float(values[side].sum() / max(side.sum(), 1)))
+        parts[side] = sign * (values[side] - means[-1]) / max(side.sum(), 1)
+    units = min(len(np.unique(member[side])) for side in (inside, ~inside))
+    by_unit = np.bincount(member, weights=parts)
+    error = np.sqrt(units / (units - 1) * (by_unit @ by_unit)) if units > 1 else float("nan")
+    return means[0] - means[1], float(error), units
 
 
 def wilson_interval(share: float, error: float, units: float, reach: float = 1.959964) -> tuple[float, float]:

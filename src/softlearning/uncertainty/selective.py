@@ -44,19 +44,27 @@ class RiskThreshold:
 
 
 def threshold_for_risk(
-    uncertainty: np.ndarray, wrong: np.ndarray, risk: float, *, delta: float = 0.1, seed: int = 0
-) -> RiskThreshold:
+    uncertainty: np.ndarray, wrong: np.ndarray, risk: float, *, groups: np.ndarray | None = None, delta: float = 0.1,
+    seed: int = 0,
+) -> RiskThreshold:  # fmt: skip
     """Largest threshold found whose error rate among accepted rows is at most `risk`, with confidence 1 - delta.
 
     Learn then test: a pilot of rows fixes the thresholds to try and the one to begin with; the remaining rows test
     "the risk at this threshold exceeds `risk`" with the exact binomial p-value, from there upwards, and stop at the
     first threshold that is not rejected. The sequence is fixed before its tests see data, so one delta pays for all
     of them: P(risk of the answer > `risk`) <= delta, for any n and any measure of uncertainty.
+
+    `groups`: rows of a group may depend on each other, so one row of each, drawn at random, is looked at. The guarantee
+    is then for a row of a new group.
     """
     for name, value in (("risk", risk), ("delta", delta)):
         if not 0 < value < 1:
             raise ValueError(f"{name} is a probability, above 0 and below 1; got {value!r}")
     uncertainty, wrong = np.asarray(uncertainty, dtype=float), np.asarray(wrong, dtype=bool)
+    if groups is not None:
+        mixed = np.random.default_rng(seed).permutation(len(wrong))
+        one = np.sort(mixed[np.unique(np.asarray(groups)[mixed], return_index=True)[1]])
+        uncertainty, wrong = uncertainty[one], wrong[one]
     pilot = np.zeros(len(wrong), dtype=bool)
     pilot[np.random.default_rng(seed).permutation(len(wrong))[: round(PILOT_SHARE * len(wrong))]] = True
     search = partial(_tested_threshold, uncertainty=uncertainty, wrong=wrong, pilot=pilot, delta=delta)
