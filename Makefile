@@ -24,7 +24,7 @@ slow: $(MADE)
 	SOFTLEARNING_STRESS=benchmarks/results/stress_tests.jsonl $(BIN)/python -m pytest -n 2 --dist worksteal -m slow --timeout 7200
 
 # The core of the suite with the lowest versions that pyproject.toml allows, in an environment of its own.
-CORE := tests/weights tests/uncertainty tests/data tests/method tests/test_estimators.py
+CORE := tests/weights tests/uncertainty tests/data tests/method tests/estimators
 LOW := .venv-lowest
 LOW_INSTALL = $(LOW)/bin/python -m uv pip install --quiet --python $(LOW)/bin/python
 

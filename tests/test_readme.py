@@ -130,7 +130,7 @@ def test_the_short_story_has_the_figures_of_the_long_one():
 def test_seeds_intervals_and_errors():
     cells = pd.read_csv(RESULTS / "coverage.csv")
     assert f"cover {cells['coverage'].mean():.1%} on average over {len(cells)}".replace("%", " %") in TEXT
-    auc = pd.read_csv(RESULTS / "doubts.csv").pivot(index="dataset", columns="doubt", values="auc")
+    auc = pd.read_csv(RESULTS / "uncertainty_measures.csv").pivot(index="dataset", columns="measure", values="auc")
     better = (auc["max_probability"] > auc["disagreement"]).sum()
     assert f"better than disagreement on {better} of {len(auc)} sets" in SHORT
     cost = pd.read_csv(RESULTS / "overhead.csv").set_index("what")

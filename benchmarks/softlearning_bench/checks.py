@@ -12,8 +12,9 @@ import pandas as pd
 from scipy import stats
 
 from softlearning.library import resolve
-from softlearning.weights import slsqp_starts, solve_weights
+from softlearning.weights import solve_weights
 from softlearning_bench import paper as printed
+from softlearning_bench.audit.slsqp import slsqp_starts
 from softlearning_bench.datasets import DATASETS, dataset
 from softlearning_bench.paper import METHODS as TEN
 from softlearning_bench.significance import friedman, nemenyi_distance, places, ranks, wilcoxon, win_tie_loss

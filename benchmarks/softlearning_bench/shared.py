@@ -65,7 +65,11 @@ def rows_of(name: str, task: str) -> Library:
 
 
 class Specialists:
-    """The models of one Part, each fitted when it is first asked for."""
+    """The models of one Part, each fitted when it is first asked for.
+
+    Their checkpoint is a folder of its own unless one is given; it is gone with this object, which so has to outlive
+    what its models are combined to.
+    """
 
     def __init__(self, part: Part, folder: Path | None = None):
         self.part = part

@@ -119,6 +119,11 @@ def unreachable(**options):
 unreachable.__name__ = "fetch_california_housing"
 
 
+def what_dies_leaves_in(folder):
+    """An environment whose temporary files go to this folder: a process that dies cannot remove its own."""
+    return os.environ | {"TMPDIR": str(folder)}
+
+
 def die(shared):
     os._exit(9)
 
@@ -141,7 +146,7 @@ def test_a_process_that_dies_leaves_a_reason_and_the_rest_goes_on(tmp_path, monk
             """
         )
     )
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join([os.getcwd(), *sys.path])}
+    environment = what_dies_leaves_in(tmp_path) | {"PYTHONPATH": os.pathsep.join([os.getcwd(), *sys.path])}
     subprocess.run([sys.executable, script, tmp_path / "out"], check=True, env=environment, capture_output=True)
     table = read(tmp_path / "out" / "results.csv")
     assert len(table) == 5
@@ -151,7 +156,9 @@ def test_a_process_that_dies_leaves_a_reason_and_the_rest_goes_on(tmp_path, monk
 def test_a_killed_run_is_resumed_without_losing_or_repeating_a_cell(tmp_path):
     command = "from pathlib import Path; from softlearning_bench.run import run_suite; import sys; "
     command += "run_suite('paper', Path(sys.argv[1]), datasets=['A02_wine'], methods=['Random Forest'], jobs=1)"
-    process = subprocess.Popen([sys.executable, "-c", command, tmp_path], stdout=subprocess.DEVNULL)
+    process = subprocess.Popen(
+        [sys.executable, "-c", command, tmp_path], stdout=subprocess.DEVNULL, env=what_dies_leaves_in(tmp_path)
+    )
     path = tmp_path / "results.csv"
     while len(read(path)) < 2 and process.poll() is None:
         time.sleep(0.05)

@@ -85,7 +85,8 @@ def test_everybody_answers_for_itself(part, monkeypatch):
 
 
 def test_seconds_are_those_of_folds_refits_and_the_models_own_work(part):
-    model = Specialists(part).model(library=ROWS, rule="uniform", refit=True)
+    shared = Specialists(part)  # its folder goes with it
+    model = shared.model(library=ROWS, rule="uniform", refit=True)
     board = model.leaderboard_.set_index("specialist")
     assert fold_seconds(model) == pytest.approx(board["fit_seconds"].sum() + board["predict_seconds"].sum())
     assert refit_seconds(model) == pytest.approx(sum(refit_seconds(model, [name]) for name in ROWS))

@@ -17,16 +17,16 @@ CONDITION = "the additive form of its proof, independent rows, bounded loss; not
 def simulate(rng, n, K=6, V=5):
     """Excess risk of the solved weights over the best ones, for K fixed classifiers of known quality on 2 classes.
 
-    Specialist k names the right class with its own probability and says so with its own boldness; its errors are
+    Specialist k names the right class with its own probability and says so with its own sharpness; its errors are
     independent of the others'. Then the mean Gram matrix, and with it every blend's true risk, is known exactly.
     """
-    skill, bold = np.linspace(0.6, 0.8, K), np.linspace(0.2, 0.9, K)
+    skill, sharp = np.linspace(0.6, 0.8, K), np.linspace(0.2, 0.9, K)
     right = rng.random((n, K)) < skill
     truth = np.eye(2)[rng.integers(0, 2, n)]
     named = np.where(right[:, :, None], truth[:, None, :], 1 - truth[:, None, :])
-    P = 0.5 + bold[None, :, None] * (named - 0.5)
+    P = 0.5 + sharp[None, :, None] * (named - 0.5)
     alpha = solve_weights(P, truth).weights
-    miss, hit = (1 + bold) / 2, (1 - bold) / 2  # error of the true class's probability when wrong, when right
+    miss, hit = (1 + sharp) / 2, (1 - sharp) / 2  # error of the true class's probability when wrong, when right
     mean = skill * hit + (1 - skill) * miss
     G = 2 * np.outer(mean, mean)
     np.fill_diagonal(G, 2 * (skill * hit**2 + (1 - skill) * miss**2))

@@ -30,7 +30,7 @@ def test_with_a_shared_blind_spot_every_rejection_lowers_the_accuracy():
     assert np.all(curve.risk[:-1] > curve.risk[-1])
 
 
-def test_on_digits_accuracy_rises_as_doubtful_rows_are_left_out():
+def test_on_digits_accuracy_rises_as_uncertain_rows_are_skipped():
     X, y = shuffled_digits()
     library = ["logistic", "naive_bayes", "knn_15", "decision_tree"]
     model = SoftClassifier(library=library, rule="simplex", loss="squared").fit(X[:600], y[:600])

@@ -7,7 +7,8 @@ true once the objective is scaled and the tolerance tightened, and then the exac
 import numpy as np
 import pytest
 
-from softlearning.weights import slsqp_starts, solve_weights
+from softlearning.weights import solve_weights
+from softlearning_bench.audit.slsqp import slsqp_starts
 from tests.weights.solver_problems import softmax
 
 K = 15

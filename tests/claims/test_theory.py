@@ -81,7 +81,7 @@ def test_the_corollary_is_an_equality_for_specialists_that_name_a_class(rng):
     assert_allclose([bound.paper_bound, bound.margin_bound], bound.ambiguity)
 
 
-def test_the_corollary_fails_for_timid_specialists_and_the_margin_bound_does_not():
+def test_the_corollary_fails_for_underconfident_specialists_and_the_margin_bound_does_not():
     P = np.array([[[0.51, 0.49], [0.49, 0.51]]])
     bound = diversity_bound(P, np.array([0.5, 0.5]))
     assert not bound.holds

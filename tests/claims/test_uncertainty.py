@@ -58,7 +58,7 @@ MADE["moons"] = lambda: make_moons(1500, noise=0.3, random_state=0)
 MADE["hastie"] = lambda: make_hastie_10_2(1500, random_state=0)
 
 
-def doubts(X, y, library):
+def measures(X, y, library):
     """Each measure as a detector of the errors on the half of the rows that was held out; fitted as the paper does.
 
     Calibration and the average of the folds' models, the defaults, bring the specialists closer together: on "overlap"
@@ -78,28 +78,28 @@ LIBRARY = ["logistic", "naive_bayes", "knn_15", "decision_tree"]
 
 @pytest.mark.parametrize("name", REAL)
 def test_on_held_out_real_rows_disagreement_is_larger_where_the_blend_is_wrong(name):
-    found = doubts(*REAL[name](), LIBRARY)["disagreement"]
+    found = measures(*REAL[name](), LIBRARY)["disagreement"]
     assert found.mean_wrong > found.mean_right
     assert found.auc > 0.55
 
 
 def test_the_largest_probability_finds_errors_at_least_as_well_as_disagreement():
     for name in ("digits", "breast_cancer", "overlap"):
-        found = doubts(*REAL[name](), LIBRARY)
+        found = measures(*REAL[name](), LIBRARY)
         assert found["max_probability"].auc > found["disagreement"].auc - 0.02
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(7200)
-def test_which_doubt_to_trust_is_put_on_record():
+def test_which_measure_to_trust_is_put_on_record():
     library = [*LIBRARY, "extra_trees", "hist_gradient_boosting"]
     lines = []
     for name, make in {**REAL, **MADE}.items():
-        for doubt in doubts(*make(), library).values():
-            record = {"auc": doubt.auc, "mean_wrong": doubt.mean_wrong, "mean_right": doubt.mean_right}
-            lines.append({"dataset": name, "doubt": doubt.name, **record})
+        for measure in measures(*make(), library).values():
+            record = {"auc": measure.auc, "mean_wrong": measure.mean_wrong, "mean_right": measure.mean_right}
+            lines.append({"dataset": name, "measure": measure.name, **record})
     table = pd.DataFrame(lines)
     RESULTS.mkdir(parents=True, exist_ok=True)
-    table.round(4).to_csv(RESULTS / "doubts.csv", index=False)
-    mean = table.groupby("doubt")["auc"].mean()
+    table.round(4).to_csv(RESULTS / "uncertainty_measures.csv", index=False)
+    mean = table.groupby("measure")["auc"].mean()
     assert mean["max_probability"] > mean["disagreement"]

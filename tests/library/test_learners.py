@@ -78,7 +78,7 @@ def test_codes_beyond_the_cap_share_one():
     assert_array_equal(CapCategories((1,), most=254).transform(X), [[0, 254], [1, 3], [np.nan, np.nan]])
 
 
-def test_codes_become_whole_numbers_and_gaps_a_code_of_their_own():
+def test_codes_become_whole_numbers_and_missing_values_a_code_of_their_own():
     frame = CodesToFrame((1,)).transform(np.array([[0.5, 2.0], [1.5, np.nan]]))
     assert frame[1].tolist() == [2, -1]
     assert frame[0].dtype == float

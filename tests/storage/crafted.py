@@ -1,4 +1,4 @@
-"""Model files that someone made to do harm: tables of attacks on one honest file, each with checksums that fit.
+"""Model files that someone made to do harm: tables of attacks on one genuine file, each with checksums that fit.
 
 `crafted(path)` yields (name, bytes). An attack is a row: its name, and a function that changes an `Opened` file.
 """

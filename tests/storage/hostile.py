@@ -185,8 +185,8 @@ def judge():
     from softlearning import load
 
     warnings.simplefilter("ignore")
-    honest, rows = sys.argv[1], pd.read_json(sys.argv[2])
-    expected = load(honest).predict_proba(rows)  # also imports whatever loading needs
+    genuine, rows = sys.argv[1], pd.read_json(sys.argv[2])
+    expected = load(genuine).predict_proba(rows)  # also imports whatever loading needs
     seen = forbid_and_report()
     for line in sys.stdin:
         print(json.dumps(watched(line.rstrip("\n"), rows, expected, seen)), flush=True)

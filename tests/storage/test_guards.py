@@ -1,4 +1,4 @@
-"""Guards let every honest part through, and refuse each that was changed where compiled code would follow it."""
+"""Guards let every genuine part through, and refuse each that was changed where compiled code would follow it."""
 
 import json
 
@@ -9,7 +9,7 @@ from softlearning.storage.container import ModelFileError
 from softlearning.storage.guards import GUARDS, OWNERS, Part, check_attributes, check_free, fits, in_order, whole
 from softlearning.storage.parts import inspect
 from tests.storage.crafted import NATIVE, NEIGHBOURS, PREPARATION, PROCESSES, TREES, Opened
-from tests.storage.honest import honest_model
+from tests.storage.genuine import genuine_model
 
 ATTACKS = {**TREES, **NEIGHBOURS, **PREPARATION, **PROCESSES, **NATIVE}
 
@@ -17,7 +17,7 @@ ATTACKS = {**TREES, **NEIGHBOURS, **PREPARATION, **PROCESSES, **NATIVE}
 @pytest.fixture(scope="module")
 def path(tmp_path_factory):
     path = tmp_path_factory.mktemp("guards") / "model"
-    honest_model()[0].save(path)
+    genuine_model()[0].save(path)
     return path
 
 
@@ -25,7 +25,7 @@ def members_of(file):
     return {**file.members, "schema.json": json.dumps(file.schema).encode()}
 
 
-def test_an_honest_model_holds_every_guarded_kind_but_a_few(path):
+def test_an_genuine_model_holds_every_guarded_kind_but_a_few(path):
     met = {name.rsplit(".", 1)[-1] for name in inspect(members_of(Opened(path)), 1 << 26).met}
     other = {kind for kind in GUARDS if kind.endswith(("Regressor", "SVR")) or kind.startswith(("Extra", "Nu"))}
     assert GUARDS.keys() - met == (other | {"BallTree", "ManhattanDistance64"}) - {"DecisionTreeRegressor"}
@@ -37,6 +37,17 @@ def test_a_part_that_was_changed_is_refused(path, name):
     ATTACKS[name](file)
     with pytest.raises(ModelFileError, match=r"not sound|one thread|has no"):
         inspect(members_of(file), 1 << 26)
+
+
+def test_only_boosting_that_is_not_fitted_has_minus_one_column():
+    """Within a user's own estimator there is a copy of it that is never fitted."""
+    name, booster = "lightgbm.sklearn.LGBMRegressor", Part("lightgbm.basic.Booster")
+    check_attributes(Part(name, {"_n_features": -1, "_Booster": None}), object)
+    for state in ({"_n_features": -2}, {"_n_features": -1, "_Booster": booster}):
+        with pytest.raises(ModelFileError, match="_n_features is -"):
+            check_attributes(Part(name, state), object)
+    with pytest.raises(ModelFileError, match="n_classes_ is -1"):
+        check_attributes(Part("sklearn.tree.DecisionTreeClassifier", {"n_classes_": -1}), object)
 
 
 def test_an_attribute_never_hides_one_of_the_class():

@@ -13,7 +13,7 @@ import pytest
 
 from tests.storage import hostile
 from tests.storage.crafted import crafted
-from tests.storage.honest import honest_model
+from tests.storage.genuine import genuine_model
 from tests.stress_log import record
 
 if not Path("/proc/self/clear_refs").exists():
@@ -24,10 +24,10 @@ MEGABYTES = (hostile.LIMIT >> 20) + 200  # what opening a file may add to the me
 
 
 @pytest.fixture(scope="module")
-def honest(tmp_path_factory):
-    """The path of an honest model file and of rows to predict."""
-    folder = tmp_path_factory.mktemp("honest")
-    model, rows = honest_model()
+def genuine(tmp_path_factory):
+    """The path of a genuine model file and of rows to predict."""
+    folder = tmp_path_factory.mktemp("genuine")
+    model, rows = genuine_model()
     model.save(folder / "model")
     rows.to_json(folder / "rows.json")
     return folder / "model", folder / "rows.json"
@@ -36,13 +36,13 @@ def honest(tmp_path_factory):
 class Judge:
     """A process that opens files under watch; a new one when it dies."""
 
-    def __init__(self, honest):
-        self.honest = honest
+    def __init__(self, genuine):
+        self.genuine = genuine
         self.process = None
         self.most_mb, self.slowest_s = 0, 0.0
 
     def start(self):
-        command = [sys.executable, "-m", "tests.storage.hostile", *map(str, self.honest)]
+        command = [sys.executable, "-m", "tests.storage.hostile", *map(str, self.genuine)]
         environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONFAULTHANDLER": ""}
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
         self.process = subprocess.Popen(command, cwd=ROOT, env=environment, **pipes)
@@ -69,8 +69,8 @@ class Judge:
 
 
 @pytest.fixture(scope="module")
-def judge(honest):
-    judge = Judge(honest)
+def judge(genuine):
+    judge = Judge(genuine)
     yield judge
     judge.close()
 
@@ -89,8 +89,8 @@ def harmless(report):
     return not report["seen"] and report["grown_mb"] <= MEGABYTES and not ended
 
 
-def test_an_honest_file_passes_the_judge(judge, honest):
-    report = judge.open(honest[0])
+def test_an_genuine_file_passes_the_judge(judge, genuine):
+    report = judge.open(genuine[0])
     assert report["outcome"] == "same"
     assert harmless(report)
     assert judge.open("no-such-file")["outcome"] == "raised"
@@ -116,10 +116,10 @@ def test_the_watch_sees_memory_that_was_taken_and_given_back(tmp_path):
     assert float(in_a_process(code, tmp_path)) >= 290
 
 
-def check_crafted(judge, honest, folder, every=1):
+def check_crafted(judge, genuine, folder, every=1):
     """All crafted files, or every third: `test_guards` looks at the others without a judge."""
     outcomes = Counter()
-    for name, report in verdicts(judge, folder, crafted(honest[0], every)):
+    for name, report in verdicts(judge, folder, crafted(genuine[0], every)):
         assert harmless(report), (name, report)
         assert report["outcome"] == "refused", (name, report)
         assert report["reason"].strip(), name
@@ -128,12 +128,12 @@ def check_crafted(judge, honest, folder, every=1):
     return outcomes
 
 
-def test_crafted_files_are_refused_with_a_reason_and_do_no_harm(judge, honest, tmp_path):
-    assert check_crafted(judge, honest, tmp_path, every=3)["refused"] >= 130
+def test_crafted_files_are_refused_with_a_reason_and_do_no_harm(judge, genuine, tmp_path):
+    assert check_crafted(judge, genuine, tmp_path, every=3)["refused"] >= 130
 
 
-def check_mutated(judge, honest, folder, seeds):
-    good, outcomes = honest[0].read_bytes(), Counter()
+def check_mutated(judge, genuine, folder, seeds):
+    good, outcomes = genuine[0].read_bytes(), Counter()
     for name, report in verdicts(judge, folder, ((seed, hostile.mutated(good, seed)) for seed in seeds)):
         assert harmless(report), (name, report)
         assert report["outcome"] in ("refused", "same"), (name, report)
@@ -141,22 +141,22 @@ def check_mutated(judge, honest, folder, seeds):
     return outcomes
 
 
-def check_resealed(judge, honest, folder, seeds):
+def check_resealed(judge, genuine, folder, seeds):
     """Who repairs the checksums may change what a model answers, and nothing else."""
     outcomes = Counter()
-    for name, report in verdicts(judge, folder, ((seed, hostile.resealed(honest[0], seed)) for seed in seeds)):
+    for name, report in verdicts(judge, folder, ((seed, hostile.resealed(genuine[0], seed)) for seed in seeds)):
         assert harmless(report), (name, report)
         outcomes[report["outcome"]] += 1
     return outcomes
 
 
-def test_damaged_files_are_refused_or_answer_as_before(judge, honest, tmp_path):
-    outcomes = check_mutated(judge, honest, tmp_path, range(80))
+def test_damaged_files_are_refused_or_answer_as_before(judge, genuine, tmp_path):
+    outcomes = check_mutated(judge, genuine, tmp_path, range(80))
     assert outcomes["refused"] > 60
 
 
-def test_damage_under_repaired_checksums_does_no_harm(judge, honest, tmp_path):
-    outcomes = check_resealed(judge, honest, tmp_path, range(60))
+def test_damage_under_repaired_checksums_does_no_harm(judge, genuine, tmp_path):
+    outcomes = check_resealed(judge, genuine, tmp_path, range(60))
     assert outcomes["refused"] > 12
 
 
@@ -170,15 +170,15 @@ def test_damage_under_repaired_checksums_does_no_harm(judge, honest, tmp_path):
         *((f"resealed from {k}", partial(check_resealed, seeds=range(k, k + 200))) for k in range(10_000, 13_000, 200)),
     ],
 )
-def test_thousands_of_files_do_no_harm(judge, honest, tmp_path, kind, check):
-    counts = check(judge, honest, tmp_path)
+def test_thousands_of_files_do_no_harm(judge, genuine, tmp_path, kind, check):
+    counts = check(judge, genuine, tmp_path)
     most = {"most_mb": judge.most_mb, "slowest_s": judge.slowest_s}
     record(f"hostile files: {kind}", harmless=sum(counts.values()), **counts, **most)
     assert sum(counts.values()) >= {"crafted": 290, "mutated": 10_000}.get(kind, 200)
 
 
-def test_a_seed_gives_one_file(honest):
-    good = honest[0].read_bytes()
+def test_a_seed_gives_one_file(genuine):
+    good = genuine[0].read_bytes()
     assert hostile.mutated(good, 7) == hostile.mutated(good, 7) != good
-    assert hostile.resealed(honest[0], 7) == hostile.resealed(honest[0], 7)
-    assert np.unique([len(hostile.resealed(honest[0], seed)) for seed in range(8)]).size > 1
+    assert hostile.resealed(genuine[0], 7) == hostile.resealed(genuine[0], 7)
+    assert np.unique([len(hostile.resealed(genuine[0], seed)) for seed in range(8)]).size > 1

@@ -34,7 +34,7 @@ def numbers(task, n=90, d=4, seed=0):
 
 
 def table(n=80):
-    """A column of each kind: numbers with gaps, categories, dates, text."""
+    """A column of each kind: numbers with missing values, categories, dates, text."""
     rng = np.random.default_rng(1)
     frame = pd.DataFrame(
         {
@@ -119,7 +119,7 @@ def test_every_specialist_in_every_state_answers_bit_for_bit_alike_in_a_fresh_pr
     check_round_trips(models, tmp_path)
 
 
-def test_a_table_with_categories_dates_text_and_gaps_round_trips(tmp_path):
+def test_a_table_with_categories_dates_text_and_missing_values_round_trips(tmp_path):
     frame, y = table()
     model = SoftClassifier(["logistic", "hist_gradient_boosting", "catboost"], rule="uniform", cv=3).fit(frame, y)
     model.save(tmp_path / "m")

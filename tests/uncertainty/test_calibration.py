@@ -132,13 +132,13 @@ def test_rows_sum_to_one_and_temperature_one_is_the_identity():
 @pytest.mark.parametrize(
     ("P", "Y", "weight", "message"),
     [
-        (np.ones(3), np.eye(3), None, "one shape"),
-        (np.eye(3), np.eye(2), None, "one shape"),
+        (np.ones(3), np.eye(3), None, "shape|array"),
+        (np.eye(3), np.eye(2), None, "shape|array"),
         (np.eye(3) * np.nan, np.eye(3), None, "NaN"),
         (np.eye(3) * 2, np.eye(3), None, "between 0 and 1"),
         (np.eye(3), np.eye(3) * 2, None, "sum to 1"),
         (np.eye(3), np.eye(3), [1, 1], "sample_weight"),
-        (np.eye(3), np.eye(3), [0, 0, 0], "not all zero"),
+        (np.eye(3), np.eye(3), [0, 0, 0], "at least one row"),
     ],
 )
 def test_bad_input_is_refused_with_its_cause(P, Y, weight, message):

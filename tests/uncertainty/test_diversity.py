@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from softlearning.uncertainty.diversity import (
-    effective_opinions,
+    effective_errors,
     effective_specialists,
     error_correlation,
 )
@@ -34,5 +34,5 @@ def test_a_specialist_with_a_constant_error_has_no_correlation_with_others(rng):
 def test_effective_numbers_run_from_one_to_K():
     assert effective_specialists(np.array([1.0, 0, 0])) == 1
     assert_allclose(effective_specialists(np.full(5, 0.2)), 5)
-    assert_allclose(effective_opinions(np.eye(6)), 6)
-    assert_allclose(effective_opinions(np.ones((6, 6))), 1)
+    assert_allclose(effective_errors(np.eye(6)), 6)
+    assert_allclose(effective_errors(np.ones((6, 6))), 1)

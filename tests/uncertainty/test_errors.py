@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.stats import binomtest
 
-from softlearning.uncertainty.errors import difference_and_error, mean_and_error, reach, wilson_interval
+from softlearning.uncertainty.errors import difference_and_error, drawn_again, mean_and_error, reach, wilson_interval
 
 
 @pytest.mark.parametrize(("hits", "n"), [(3, 20), (50, 100), (199, 200)])
@@ -96,3 +96,14 @@ def test_a_single_row_or_group_shows_no_error(groups):
     mean, error = mean_and_error(np.full(1 if groups is None else 4, 3.0), groups=groups)
     assert mean == 3.0
     assert np.isnan(error)
+
+
+def test_rows_and_groups_are_drawn_as_often_as_there_are_and_keep_their_weight():
+    weight, groups = np.array([1.0, 2.0, 3.0, 4.0]), np.array(["a", "a", "b", "b"])
+    for times in drawn_again(4, None, None, 5):
+        assert times.sum() == 4
+    for drawn in drawn_again(4, weight, groups, 5):
+        times = drawn / weight
+        assert times[0] == times[1]
+        assert times[2] == times[3]
+        assert times[[0, 2]].sum() == 2

@@ -80,7 +80,7 @@ def test_without_a_guarantee_the_smallest_risk_that_could_be_had_is_told():
 
 @pytest.mark.parametrize("coverage", [0, -0.1, 1.5, 3, math.nan])
 def test_a_coverage_that_is_no_share_is_refused(coverage):
-    with pytest.raises(ValueError, match="coverage is the share of rows to answer"):
+    with pytest.raises(ValueError, match="coverage is a share"):
         threshold_for_coverage(np.arange(9.0), coverage)
 
 

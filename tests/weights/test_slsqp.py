@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from softlearning.weights import row_losses, slsqp_starts, solve_weights
+from softlearning.weights import solve_weights
 from tests.weights.solver_problems import softmax
 
 LOSSES = ("squared", "log")
@@ -20,11 +20,3 @@ def classes():
 def test_slsqp_on_a_scaled_objective_reaches_the_optimum(loss, classes):
     slsqp = solve_weights(*classes, rule="slsqp", loss=loss)
     assert_allclose(slsqp.weights, solve_weights(*classes, loss=loss).weights, atol=1e-4)
-
-
-def test_slsqp_runs_from_two_more_starts_than_specialists(classes):
-    starts = slsqp_starts(*classes)
-    assert starts.weights.shape == (8, 6)
-    assert_allclose(starts.objectives, [row_losses(*classes, w).mean() for w in starts.weights])
-    with pytest.raises(ValueError, match="reading"):
-        slsqp_starts(*classes, reading="median")

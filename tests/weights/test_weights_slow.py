@@ -1,6 +1,6 @@
-"""Campaigns of the solver: thousands of generated problems, and checks against independent solvers.
+"""Stress tests of the solver: thousands of generated problems, and checks against independent solvers.
 
-Each campaign writes what it saw to benchmarks/results/solver.csv, so that every figure has a file behind it.
+Each series writes what it saw to benchmarks/results/solver.csv, so that every figure has a file behind it.
 """
 
 import csv
@@ -33,30 +33,30 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(7200)]
 
 RESULTS = Path(__file__).parents[2] / "benchmarks" / "results" / "solver.csv"
 FIELDS = (
-    "campaign", "slice", "problems", "exceptions", "worst_infeasibility", "worst_gap", "worst_move_under_permutation",
+    "series", "slice", "problems", "exceptions", "worst_infeasibility", "worst_gap", "worst_move_under_permutation",
     "unique", "most_steps", "median_cpu_seconds", "worst_cpu_seconds",
 )  # fmt: skip
 BUCKETS = ((1, 1), (2, 9), (10, 30), (31, 100), (101, 300), (301, 999), (1000, 1000))
 
 
-def write(campaign, rows):
-    """Replace the rows of one campaign in the results file and keep the others."""
+def write(series, rows):
+    """Replace the rows of one series in the results file and keep the others."""
     RESULTS.parent.mkdir(parents=True, exist_ok=True)
     kept = []
     if RESULTS.exists():
         with RESULTS.open(newline="") as file:
-            kept = [row for row in csv.DictReader(file) if row["campaign"] != campaign]
+            kept = [row for row in csv.DictReader(file) if row["series"] != series]
     with RESULTS.open("w", newline="") as file:
         writer = csv.DictWriter(file, FIELDS, restval="", lineterminator="\n")
         writer.writeheader()
-        writer.writerows(sorted(kept + rows, key=lambda row: row["campaign"]))
+        writer.writerows(sorted(kept + rows, key=lambda row: row["series"]))
 
 
-def summarise(campaign, name, runs):
+def summarise(series, name, runs):
     done = [run for run in runs if run["error"] is None]
     worst = {key: max(run[key] for run in done) for key in ("infeasibility", "gap", "move", "steps", "seconds")}
     return {
-        "campaign": campaign,
+        "series": series,
         "slice": name,
         "problems": len(runs),
         "exceptions": len(runs) - len(done),
@@ -93,13 +93,13 @@ def run_one(problem, gap, loss, steps):
     }
 
 
-def run_campaign(campaign, kinds, sizes, make, gap, loss, steps):
+def run_series(series, kinds, sizes, make, gap, loss, steps):
     cells = [(kinds[seed % len(kinds)], K) for seed, K in enumerate(sizes)]
     runs = [run_one(make(seed, kind, K), gap, loss, steps) for seed, (kind, K) in enumerate(cells)]
     slices = {"all": runs}
     slices |= {kind: [run for run, cell in zip(runs, cells) if cell[0] == kind] for kind in kinds}
     slices |= {f"K {a}..{b}": [run for run, cell in zip(runs, cells) if a <= cell[1] <= b] for a, b in BUCKETS}
-    write(campaign, [summarise(campaign, name, part) for name, part in slices.items() if part])
+    write(series, [summarise(series, name, part) for name, part in slices.items() if part])
     return runs
 
 
@@ -113,7 +113,7 @@ def sizes(problems, largest, kinds, seed):
 
 def test_ten_thousand_least_squares_problems_are_certified():
     K = sizes(10_000, 1000, len(SQUARED_KINDS), seed=0)
-    runs = run_campaign("least squares", SQUARED_KINDS, K, squared_problem, squared_gap, "squared", steps=[])
+    runs = run_series("least squares", SQUARED_KINDS, K, squared_problem, squared_gap, "squared", steps=[])
     assert [run["error"] for run in runs if run["error"]] == []
     assert max(run["infeasibility"] for run in runs) <= 1e-12
     assert max(run["gap"] for run in runs) <= 1e-10
@@ -131,7 +131,7 @@ def test_two_thousand_log_loss_problems_are_certified(monkeypatch):
     simplex_log_loss = module.simplex_log_loss
     monkeypatch.setattr(module, "simplex_log_loss", counted)
     K = sizes(2_000, 300, len(LOG_KINDS), seed=1)
-    runs = run_campaign("log loss", LOG_KINDS, K, log_problem, log_gap, "log", steps)
+    runs = run_series("log loss", LOG_KINDS, K, log_problem, log_gap, "log", steps)
     assert [run["error"] for run in runs if run["error"]] == []
     assert max(run["infeasibility"] for run in runs) <= 1e-12
     assert max(run["gap"] for run in runs) <= 1e-9
@@ -155,7 +155,7 @@ def test_two_thousand_problems_of_every_other_loss_are_certified(loss):
         runs.append((infeasibility(solution.weights), solution.gap / scale if scale else solution.gap, seconds))
     infeasible, gap, seconds = (np.array(values) for values in zip(*runs))
     line = {
-        "campaign": loss,
+        "series": loss,
         "slice": "all",
         "problems": len(runs),
         "exceptions": 0,
@@ -273,5 +273,5 @@ def test_a_hundred_log_loss_problems_agree_with_clarabel():
 
 
 def report_agreement(name, differences):
-    row = {"campaign": f"agreement: {name}", "slice": "all", "problems": len(differences), "exceptions": 0}
-    write(row["campaign"], [row | {"worst_gap": f"{max(differences):.1e}"}])
+    row = {"series": f"agreement: {name}", "slice": "all", "problems": len(differences), "exceptions": 0}
+    write(row["series"], [row | {"worst_gap": f"{max(differences):.1e}"}])

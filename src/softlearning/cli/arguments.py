@@ -8,6 +8,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -172,6 +173,17 @@ def plain_errors(context: click.Context) -> Iterator[None]:
             raise
         sentence = str(error).strip() or type(error).__name__
         raise click.ClickException(printable_lines(sentence)) from None
+
+
+class PlainCommand(click.Command):
+    """A command whose errors are plain."""
+
+    def invoke(self, context: click.Context) -> Any:
+        with plain_errors(context):
+            return super().invoke(context)
+
+
+command = partial(click.command, cls=PlainCommand)
 
 
 def _note(message, category, filename, lineno, file=None, line=None) -> None:

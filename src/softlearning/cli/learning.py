@@ -19,13 +19,13 @@ from softlearning.cli.arguments import (
     FOLDER,
     INTERRUPTED,
     KEY_FILE,
+    PlainCommand,
     Stages,
     check_outputs,
     column_of,
     key,
     name_list,
     pair,
-    plain_errors,
     read,
     size_of,
 )
@@ -38,7 +38,7 @@ USELESS = 3  # exit code
 WORTH_PROCESSES = 6.0  # seconds of work on one core below which starting others costs more than it saves
 
 
-class FitCommand(click.Command):
+class FitCommand(PlainCommand):
     """Takes `--cv time COLUMN` for `--time COLUMN`."""
 
     def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
@@ -83,8 +83,7 @@ class FitCommand(click.Command):
 @click.option("--name", default="", hidden=True, help="For programs: what the table is called on the page.")
 @click.option("--events", type=FILE, hidden=True, help="For programs: news as json lines; ends when their pipe does.")
 @KEY_FILE
-@click.pass_context
-def fit(context, table, target, out, page, test, curve, library, metric, threshold, time_limit, memory_limit, jobs,
+def fit(table, target, out, page, test, curve, library, metric, threshold, time_limit, memory_limit, jobs,
         task, types, drop, group, weight, time, cv, checkpoint, mlflow, seed, allow_useless, name, events):  # fmt: skip
     """Learn from TABLE and save the model."""
     given = dict(pair(text, "COLUMN=TYPE, such as zip=category", "--type") for text in types)
@@ -100,7 +99,7 @@ def fit(context, table, target, out, page, test, curve, library, metric, thresho
     }
     check_outputs(out, page)
     heard = None if events is None else news_to(events)
-    with plain_errors(context), Stages(heard=heard) as stage:
+    with Stages(heard=heard) as stage:
         from softlearning.report import console
 
         signed, frame = key(), read(table)
@@ -140,7 +139,7 @@ def fit(context, table, target, out, page, test, curve, library, metric, thresho
             from softlearning.sharing.tracking import log_to_mlflow
 
             click.echo(f"MLflow: run {log_to_mlflow(model, mlflow)}")
-        _end(context, summary, out, allow_useless)
+        _end(summary, out, allow_useless)
 
 
 def _fitted(task: str, settings: dict[str, Any], X, y, row_weight, groups, heard=None):
@@ -182,14 +181,14 @@ def _jobs(library: str | list[str], task: str, X, y) -> int:
     return 1 if 6 * seconds < WORTH_PROCESSES else -1  # about five folds and the final fit
 
 
-def _end(context: click.Context, summary: dict[str, Any], out: Path, allow_useless: bool) -> None:
+def _end(summary: dict[str, Any], out: Path, allow_useless: bool) -> None:
     """The next command; or, where nothing was learnt, why."""
     from softlearning.report.words import useless
 
     if reason := useless(summary):
         click.echo(f"Warning: {reason}", err=True)
         if not allow_useless:
-            context.exit(USELESS)
+            click.get_current_context().exit(USELESS)
     click.echo(f"Next: softlearning predict {shlex.quote(str(out))} NEW_TABLE --out predictions.csv")
 
 

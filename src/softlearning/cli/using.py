@@ -18,9 +18,9 @@ from softlearning.cli.arguments import (
     check_outputs,
     check_there,
     column_of,
+    command,
     known_columns,
     load_model,
-    plain_errors,
     read,
     size_of,
 )
@@ -33,25 +33,23 @@ GROUPS = click.option("--groups", "--group", "group", metavar="COLUMN",
 WEIGHTS = click.option("--weights", "--weight", "weight", metavar="COLUMN", help="How much each row counts.")
 
 
-@click.command()
+@command()
 @click.argument("model", type=FILE)
 @click.argument("table", type=FILE)
 @TARGET
 @GROUPS
 @WEIGHTS
 @KEY_FILE
-@click.pass_context
-def evaluate(context, model, table, target, group, weight):
+def evaluate(model, table, target, group, weight):
     """Score MODEL on rows that it has not seen.
 
     The target is in TABLE: metrics with 95 % intervals.
     """
-    with plain_errors(context):
-        fitted = load_model(model)
-        print_scores(fitted, read_and_answer(fitted, table), target=target, group=group, weight=weight)
+    fitted = load_model(model)
+    print_scores(fitted, read_and_answer(fitted, table), target=target, group=group, weight=weight)
 
 
-@click.command()
+@command()
 @click.argument("first", type=FILE, metavar="A")
 @click.argument("second", type=FILE, metavar="B")
 @click.argument("table", type=FILE, metavar="TEST")
@@ -59,8 +57,7 @@ def evaluate(context, model, table, target, group, weight):
 @GROUPS
 @WEIGHTS
 @KEY_FILE
-@click.pass_context
-def compare(context, first, second, table, target, group, weight):
+def compare(first, second, table, target, group, weight):
     """Tell whether two models differ beyond noise.
 
     A and B are scored on the rows of TEST, which neither has seen.
@@ -68,17 +65,16 @@ def compare(context, first, second, table, target, group, weight):
     from softlearning.evaluation.rows import score_parts
     from softlearning.report import console
 
-    with plain_errors(context):
-        models = {"A": load_model(first), "B": load_model(second)}
-        if models["A"].record_.task != models["B"].record_.task:
-            raise ValueError(f"{first} is a {models['A'].record_.task}, {second} a {models['B'].record_.task}")
-        parts = _read_and_answer_all(models, table)
-        found, notes = score_parts(models, parts, target=target, group=group, weight=weight)
-        _tell(notes)
-        click.echo("\n".join(console.differences(found, {"A": first.name, "B": second.name})))
+    models = {"A": load_model(first), "B": load_model(second)}
+    if models["A"].record_.task != models["B"].record_.task:
+        raise ValueError(f"{first} is a {models['A'].record_.task}, {second} a {models['B'].record_.task}")
+    parts = _read_and_answer_all(models, table)
+    found, notes = score_parts(models, parts, target=target, group=group, weight=weight)
+    _tell(notes)
+    click.echo("\n".join(console.differences(found, {"A": first.name, "B": second.name})))
 
 
-@click.command()
+@command()
 @click.argument("model", type=FILE)
 @click.argument("table", type=FILE)
 @click.option("--out", required=True, type=FILE, metavar="PREDICTIONS",
@@ -87,8 +83,7 @@ def compare(context, first, second, table, target, group, weight):
 @click.option("--coverage", type=click.FloatRange(0, 1, min_open=True, max_open=True), default=0.9, show_default=True,
               help="Nominal coverage of the intervals of a regression.")  # fmt: skip
 @KEY_FILE
-@click.pass_context
-def predict(context, model, table, out, keep, coverage):
+def predict(model, table, out, keep, coverage):
     """Predict the rows of TABLE.
 
     A row gets its prediction, one probability per class or an interval, and the disagreement. Large files are read,
@@ -97,13 +92,12 @@ def predict(context, model, table, out, keep, coverage):
     from softlearning.data.files import write_table
 
     check_outputs(out)
-    with plain_errors(context):
-        fitted = load_model(model)
-        met: list[tuple[Any, Any]] = []
-        count = write_table(_rows_to_write(fitted, table, keep, coverage, met), out)
-        click.echo(f"{count} predictions: {out}", err=out == STREAM)
-        if met:
-            print_scores(fitted, met, err=out == STREAM)
+    fitted = load_model(model)
+    met: list[tuple[Any, Any]] = []
+    count = write_table(_rows_to_write(fitted, table, keep, coverage, met), out)
+    click.echo(f"{count} predictions: {out}", err=out == STREAM)
+    if met:
+        print_scores(fitted, met, err=out == STREAM)
 
 
 def _rows_to_write(model, table: Path, keep: tuple[str, ...], coverage: float, met: list) -> Iterator[Any]:
@@ -118,14 +112,13 @@ def _rows_to_write(model, table: Path, keep: tuple[str, ...], coverage: float, m
         yield kept.join(written)
 
 
-@click.command()
+@command()
 @click.argument("models", type=FILE, nargs=-1, required=True, metavar="MODEL [OTHER]")
 @click.option("--out", required=True, type=FILE, metavar="PAGE.html")
 @click.option("--rows", type=FILE, metavar="TABLE",
               help="Rows with the target that the model has not seen: they tell which columns matter.")  # fmt: skip
 @KEY_FILE
-@click.pass_context
-def report(context, models, out, rows):
+def report(models, out, rows):
     """Write a page about MODEL, or two side by side.
 
     How good, against what, how sure, and why.
@@ -133,7 +126,7 @@ def report(context, models, out, rows):
     if len(models) > 2:
         raise click.UsageError("one model, or two to set side by side")
     check_outputs(out)
-    with plain_errors(context), Stages() as stage:
+    with Stages() as stage:
         summaries = [summary_of(load_model(path), rows, drawn=True, tell=stage) for path in models]
         stage.end()
         write_page(*summaries, path=out, names=[path.name for path in models])

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Any
+
 import numpy as np
 import pandas as pd
 from sklearn.base import ClassifierMixin
@@ -17,6 +20,7 @@ from softlearning.method.prediction import Prediction, conformal_set, selective_
 from softlearning.method.record import Record
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class SoftClassifier(ClassifierMixin, SoftLearning):
     """The best combination of classifiers for the data.
 
@@ -121,45 +125,9 @@ class SoftClassifier(ClassifierMixin, SoftLearning):
     """
 
     _task = "classification"
-
-    def __init__(
-        self,
-        library="default",
-        *,
-        rule="guarded",
-        loss="auto",
-        metric=None,
-        threshold=None,
-        calibrate=True,
-        cv=None,
-        column_types=None,
-        class_weight=None,
-        refit="auto",
-        time_limit=None,
-        memory_limit=None,
-        checkpoint=None,
-        engine=None,
-        n_jobs=None,
-        progress=False,
-        random_state=42,
-    ):
-        self.library = library
-        self.rule = rule
-        self.loss = loss
-        self.metric = metric
-        self.threshold = threshold
-        self.calibrate = calibrate
-        self.cv = cv
-        self.column_types = column_types
-        self.class_weight = class_weight
-        self.refit = refit
-        self.time_limit = time_limit
-        self.memory_limit = memory_limit
-        self.checkpoint = checkpoint
-        self.engine = engine
-        self.n_jobs = n_jobs
-        self.progress = progress
-        self.random_state = random_state
+    threshold: Any = None
+    calibrate: Any = True
+    class_weight: Any = None
 
     def predict_proba(self, X, prior=None) -> np.ndarray:
         """Probabilities (n, C), the convex combination of the specialists' probabilities.

@@ -7,9 +7,9 @@ import os
 import time
 import warnings
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -59,10 +59,25 @@ class FailedSpecialistWarning(UserWarning):
     """Specialists failed and are excluded; `failures_` has the reasons."""
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class Learning(CallbackSupportMixin, BaseEstimator):
-    """Validation and the calls of the method; a task says how its y is encoded."""
+    """Validation and the calls of the method, with the parameters of both estimators; a task says how y is encoded."""
 
-    _task: str
+    _task: ClassVar[str]
+    library: Any = field(default="default", kw_only=False)
+    rule: Any = "guarded"
+    loss: Any = "auto"
+    metric: Any = None
+    cv: Any = None
+    column_types: Any = None
+    refit: Any = "auto"
+    time_limit: Any = None
+    memory_limit: Any = None
+    checkpoint: Any = None
+    engine: Any = None
+    n_jobs: Any = None
+    progress: Any = False
+    random_state: Any = 42
 
     @with_callbacks
     def fit(self, X, y, *, sample_weight=None, groups=None):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from sklearn.base import RegressorMixin
@@ -21,6 +22,7 @@ from softlearning.uncertainty.disagreement import blend
 from softlearning.uncertainty.selective import threshold_for_coverage
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class SoftRegressor(RegressorMixin, SoftLearning):
     """The best combination of regressors for the data.
 
@@ -47,41 +49,7 @@ class SoftRegressor(RegressorMixin, SoftLearning):
     """
 
     _task = "regression"
-
-    def __init__(
-        self,
-        library="default",
-        *,
-        rule="guarded",
-        loss="auto",
-        metric=None,
-        quantiles=None,
-        cv=None,
-        column_types=None,
-        refit="auto",
-        time_limit=None,
-        memory_limit=None,
-        checkpoint=None,
-        engine=None,
-        n_jobs=None,
-        progress=False,
-        random_state=42,
-    ):
-        self.library = library
-        self.rule = rule
-        self.loss = loss
-        self.metric = metric
-        self.quantiles = quantiles
-        self.cv = cv
-        self.column_types = column_types
-        self.refit = refit
-        self.time_limit = time_limit
-        self.memory_limit = memory_limit
-        self.checkpoint = checkpoint
-        self.engine = engine
-        self.n_jobs = n_jobs
-        self.progress = progress
-        self.random_state = random_state
+    quantiles: Any = None
 
     def predict(self, X, return_std=False):
         """The prediction of each row; with `return_std` also the standard deviation among the specialists."""

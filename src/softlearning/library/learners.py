@@ -204,7 +204,7 @@ class CapCategories(TransformerMixin, BaseEstimator):
 
 
 class CodesToFrame(TransformerMixin, BaseEstimator):
-    """Category codes as whole numbers in a frame, for learners that refuse floats as categories; a gap is -1."""
+    """Category codes as whole numbers in a frame, for learners that refuse floats as categories; missing is -1."""
 
     def __init__(self, columns=()):
         self.columns = columns

@@ -43,7 +43,7 @@ class Pool(ClassifierMixin, BaseEstimator):
 
 
 class LogPool(Pool):
-    """p proportional to exp(sum of w_k log p_k + b), w >= 0: specialists that agree may grow bolder together.
+    """p proportional to exp(sum of w_k log p_k + b), w >= 0: specialists that agree may be surer together.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ class LogPool(Pool):
 
 
 class LogisticStack(Pool):
-    """Multinomial logistic regression on the probabilities: it may use one class against another, and doubt all.
+    """Multinomial logistic regression on the probabilities: it may use one class against another, and be unsure of all.
 
     Where labels are noisy no probability should come near one, which a pool of logarithms learns less well.
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from sklearn.metrics import precision_recall_fscore_support
 
 from softlearning.evaluation.scoring import score_interval
 from softlearning.method.decisions import sweep
@@ -116,18 +117,14 @@ def confusion(held: HeldOut, said: np.ndarray, classes: list[str]) -> dict[str, 
 
 def per_class(held: HeldOut, said: np.ndarray, classes: list[str]) -> list[dict[str, Any]]:
     """Precision, recall and F1 of each class, its rows, and how often it was the answer; rarest class first."""
-    w = np.ones(len(held.target)) if held.weight is None else held.weight
-    true = held.target.argmax(axis=1)
-    lines = []
-    for c, name in enumerate(classes):
-        hit = float(w[(true == c) & (said == c)].sum())
-        precision, recall = (hit / w[m].sum() if w[m].sum() > 0 else float("nan") for m in (said == c, true == c))
-        both = precision + recall
-        f1 = 2 * precision * recall / both if both > 0 else 0.0
-        rows, answers = int((true == c).sum()), int((said == c).sum())
-        lines.append(
-            {"class": name, "rows": rows, "answers": answers, "precision": precision, "recall": recall, "f1": f1}
-        )
+    true, names = held.target.argmax(axis=1), ("precision", "recall", "f1")
+    weighted: Any = {"labels": range(len(classes)), "sample_weight": held.weight, "zero_division": np.nan}
+    found = precision_recall_fscore_support(true, said, **weighted)[:3]
+    rows, answers = (np.bincount(places, minlength=len(classes)).tolist() for places in (true, said))
+    lines = [
+        {"class": name, "rows": rows[c], "answers": answers[c]} | {n: float(v[c]) for n, v in zip(names, found)}
+        for c, name in enumerate(classes)
+    ]
     return sorted(lines, key=lambda line: line["rows"])
 
 

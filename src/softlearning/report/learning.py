@@ -17,6 +17,7 @@ from sklearn.base import clone
 from softlearning.library import Specialist
 from softlearning.method.record import Record
 from softlearning.report.curves import with_interval
+from softlearning.uncertainty.errors import drawn_again
 
 SHARES = (0.125, 0.25, 0.5, 1.0)  # of the training rows
 PATIENCE = 20.0  # seconds for all of it, on one core
@@ -109,16 +110,13 @@ def _share(line: dict[str, float], whole: float) -> dict[str, float]:
     return {name: value / whole if whole > 0 else 0.0 for name, value in line.items()}
 
 
-def _forecast(losses: np.ndarray, known: tuple) -> dict[str, float]:
+def _forecast(losses: np.ndarray, known: tuple[Any, Any]) -> dict[str, float]:
     """Fall of the loss with twice the rows, as a share of the loss now; interval by drawing rows or groups again."""
-    weight, groups = known
-    unit = np.arange(len(losses)) if groups is None else np.unique(groups, return_inverse=True)[1]
-    n, rng, base = unit.max() + 1, np.random.default_rng(0), np.ones(len(losses)) if weight is None else weight
-    drawn = [np.average(losses, axis=0, weights=base * rng.multinomial(n, np.full(n, 1 / n))[unit])
-             for _ in range(DRAWS)]  # fmt: skip
-    found = [_next_fall(L) for L in drawn]
-    low, high = np.quantile(found, [0.025, 0.975]).tolist()
-    return {"value": _next_fall(np.average(losses, axis=0, weights=weight)), "low": low, "high": high}
+    fall = lambda weight: _next_fall(np.average(losses, axis=0, weights=weight))
+    low, high = np.quantile(
+        [fall(weight) for weight in drawn_again(len(losses), *known, DRAWS)], [0.025, 0.975]
+    ).tolist()
+    return {"value": fall(known[0]), "low": low, "high": high}
 
 
 def _next_fall(L: np.ndarray) -> float:

@@ -23,7 +23,8 @@ from softlearning.method.crossfit import read_by, weigh
 from softlearning.method.record import Record, score_of
 from softlearning.method.usefulness import useless
 from softlearning.report import columns, curves, learning
-from softlearning.uncertainty.diversity import effective_opinions, effective_specialists, error_correlation
+from softlearning.uncertainty.diversity import effective_errors, effective_specialists, error_correlation
+from softlearning.uncertainty.errors import drawn_again
 from softlearning.weights.reasons import Reason, why_these_weights
 
 SCORE_NAMES = {"classification": "accuracy", "regression": "R²"}
@@ -243,14 +244,10 @@ def intervals(record: Record, P: np.ndarray, draws: int, tell: Callable[..., Non
     library, held = record.crossed.library, record.held_out
     if not draws:
         return dict.fromkeys(library.names, (None, None))
-    member = np.arange(len(P)) if held.groups is None else np.unique(held.groups, return_inverse=True)[1]
-    units, rng = member.max() + 1, np.random.default_rng(0)
-    base = np.ones(len(P)) if held.weight is None else held.weight
     number, drawn, start = int(np.clip(WORK / (P.size * P.shape[1]), min(20, draws), draws)), [], time.monotonic()
-    for n in range(number):
+    for n, weight in enumerate(drawn_again(len(P), held.weight, held.groups, number)):
         if n == 1:  # now it is known what one takes
             tell("Intervals of the weights", (number - 1) * (time.monotonic() - start))
-        weight = base * rng.multinomial(units, np.full(units, 1 / units))[member]
         drawn.append(weigh(P, held.target, library, record.rule, record.loss, weight).weights)
     low, high = np.quantile(drawn, [0.025, 0.975], axis=0).tolist()
     return dict(zip(library.names, zip(low, high)))
@@ -294,8 +291,8 @@ def stackers(record: Record) -> list[dict[str, Any]]:
             alone = np.zeros(len(library))
             alone[k] = 1.0
             shares = dict(zip(library.names, record.handed_down(alone).tolist()))
-            heard = sorted(((n, shares[n]) for n in read_by(s, library) if shares[n] > 0), key=lambda pair: -pair[1])
-            lines.append({"stacker": s.name, "weight": weight, "hears": [{"name": n, "share": v} for n, v in heard]})
+            reads = sorted(((n, shares[n]) for n in read_by(s, library) if shares[n] > 0), key=lambda pair: -pair[1])
+            lines.append({"stacker": s.name, "weight": weight, "reads": [{"name": n, "share": v} for n, v in reads]})
     return lines
 
 
@@ -319,7 +316,7 @@ def diversity(record: Record) -> dict[str, Any]:
     order = np.argsort(-record.solution.weights, kind="stable")
     correlation = error_correlation(record.pooled[:, order], record.held_out.target)
     names = [record.crossed.library.names[k] for k in order]
-    return {"names": names, "correlation": correlation.tolist(), "opinions": effective_opinions(correlation)}
+    return {"names": names, "correlation": correlation.tolist(), "independent": effective_errors(correlation)}
 
 
 # -- what happened ----------------------------------------------------------------------------------------------------

@@ -234,11 +234,11 @@ def times(summary: Summary) -> str:
     )
 
 
-def heard(line: dict[str, Any]) -> str:
-    """Whom a stacker hears."""
-    who = ", ".join(f"{h['name']} {percent(h['share'], 0)}" for h in line["hears"][:5])
-    more = f" and {len(line['hears']) - 5} more" if len(line["hears"]) > 5 else ""
-    return f"{line['stacker']} ({percent(line['weight'], 0)} of the weight) is a stacker: it hears {who}{more}."
+def reads(line: dict[str, Any]) -> str:
+    """What a stacker reads."""
+    who = ", ".join(f"{h['name']} {percent(h['share'], 0)}" for h in line["reads"][:5])
+    more = f" and {len(line['reads']) - 5} more" if len(line["reads"]) > 5 else ""
+    return f"{line['stacker']} ({percent(line['weight'], 0)} of the weight) is a stacker: it reads {who}{more}."
 
 
 def scatter(summary: Summary) -> str:
@@ -303,7 +303,7 @@ def diversity(summary: Summary) -> str:
     d = summary["diversity"]
     return (
         "Correlation of the specialists' errors: pairs with strong blue err together, pale ones independently, orange "
-        f"ones the other way. The {len(d['names'])} specialists amount to {d['opinions']:.1f} independent ones."
+        f"ones the other way. The {len(d['names'])} specialists amount to {d['independent']:.1f} independent ones."
     )
 
 

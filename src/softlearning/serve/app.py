@@ -68,7 +68,7 @@ def make_app(
     """
     limits, counters = limits or Limits(), counters or Counters()
     door = door or Door(limits, counters)
-    inputs, desk = Inputs(model, limits), Desk(model, limits, door, threads or os.cpu_count() or 1)
+    inputs, answering = Inputs(model, limits), Answering(model, limits, door, threads or os.cpu_count() or 1)
     app = FastAPI(title="softlearning", docs_url=None, redoc_url=None, openapi_url="/openapi.json")
     app.add_middleware(Guard, token=token, hosts=hosts, counters=counters, door=door)
     body = {"requestBody": {"required": True, "content": {"application/json": {"schema": inputs.description()}}}}
@@ -79,7 +79,7 @@ def make_app(
 
     @app.get("/ready", summary="Would a prediction be answered now?", response_model=dict[str, str], responses=ERRORS)
     async def ready() -> JSONResponse:
-        desk.check_room()
+        answering.check_room()
         return JSONResponse({"status": "ready"})
 
     @app.get("/metrics", summary="Counts, as Prometheus reads them", response_class=PlainTextResponse)
@@ -92,7 +92,7 @@ def make_app(
 
     @app.post("/predict", summary="Predict rows", response_model=Answer, responses=ERRORS, openapi_extra=body)
     async def predict(request: Request) -> JSONResponse:
-        answer = await desk.answer(request, inputs)
+        answer = await answering.answer(request, inputs)
         counters.add("rows", len(answer["predictions"]))
         return JSONResponse(answer)
 
@@ -106,7 +106,7 @@ def _refusal(status: int, reason: str) -> JSONResponse:
     return JSONResponse({"error": reason}, status, headers)
 
 
-class Desk:
+class Answering:
     """Where requests are read and answered: so many bytes held, so many requests waiting, so many threads."""
 
     def __init__(self, model, limits: Limits, door: Door, threads: int):

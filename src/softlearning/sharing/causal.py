@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, clone, is_classifier
-from sklearn.utils import _safe_indexing
+from sklearn.model_selection import cross_val_predict
 from sklearn.utils.validation import check_is_fitted
 
 CLIP = 0.01  # propensities stay at least so far from 0 and 1
@@ -29,15 +29,12 @@ def cross_predictions(
     folds : (train, test) rows of each fold; every row is in one test part, as DoubleML's `smpls[r]` has them.
     clip : probabilities stay in [clip, 1 - clip].
     """
-    y = np.asarray(y)
-    found = np.full(len(y), np.nan)
-    for train, test in folds:
-        fitted = clone(model).fit(_safe_indexing(X, train), y[train])
-        new = _safe_indexing(X, test)
-        found[test] = _propensity(fitted.predict_proba(new), clip) if is_classifier(model) else fitted.predict(new)
-    if np.isnan(found).any():
-        raise ValueError("the folds leave rows out: every row must be in one test part")
-    return found
+    if not is_classifier(model):
+        return cross_val_predict(model, X, np.asarray(y), cv=folds)
+    P = cross_val_predict(model, X, np.asarray(y), cv=folds, method="predict_proba")
+    if P.shape[1] != 2:
+        raise ValueError(f"a propensity is of two classes, and there are {P.shape[1]}")
+    return np.clip(P[:, 1], clip, 1 - clip)
 
 
 def external_predictions(
@@ -93,9 +90,3 @@ class ClippedPropensity(ClassifierMixin, BaseEstimator):
         """The classifier's own labels."""
         check_is_fitted(self)
         return self.classifier_.predict(X)
-
-
-def _propensity(P: np.ndarray, clip: float) -> np.ndarray:
-    if P.shape[1] != 2:
-        raise ValueError(f"a propensity is of two classes, and there are {P.shape[1]}")
-    return np.clip(P[:, 1], clip, 1 - clip)

@@ -144,7 +144,7 @@ def check_versions(manifest: dict[str, Any]) -> None:
     """Another series of scikit-learn is refused, other changes of versions give a warning.
 
     A series is major.minor: within it, scikit-learn keeps the attributes of fitted estimators. The formats of CatBoost
-    and LightGBM are stable by promise of their makers. Our own is told by its number, and later versions read it.
+    and LightGBM are stable, as their makers say. Our own is told by its number, and later versions read it.
     """
     written, here = manifest.get("versions"), versions()
     if not isinstance(written, dict):

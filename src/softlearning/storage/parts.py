@@ -319,7 +319,7 @@ READERS: dict[Any, Callable[[dict, Archive], Any]] = {
 
 
 def read_npy(data: bytes) -> np.ndarray:
-    """The array in `data`, without a copy; refused when its header promises anything else than is there."""
+    """The array in `data`, without a copy; refused when its header says anything else than is there."""
     try:
         buffer = io.BytesIO(data)
         version = np.lib.format.read_magic(buffer)
@@ -361,17 +361,10 @@ def read_npz(data: bytes) -> sp.csr_matrix | sp.csc_matrix:
     if layout not in (b"csr", b"csc") or parts["shape"].shape != (2,):
         raise ModelFileError("a sparse matrix in the file is neither csr nor csc")
     kind = sp.csr_matrix if layout == b"csr" else sp.csc_matrix
-    return checked_sparse(kind, parts["data"], parts["indices"], parts["indptr"], tuple(parts["shape"].tolist()))
-
-
-def checked_sparse(kind: Any, data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, shape: tuple) -> Any:
-    """A compressed sparse matrix after the checks that scipy makes only on request."""
-    try:
-        matrix = kind((data, indices, indptr), shape=shape)
-        matrix.check_format(full_check=True)
+    with blaming("a sparse matrix in the file is not sound"):
+        matrix = kind((parts["data"], parts["indices"], parts["indptr"]), shape=tuple(parts["shape"].tolist()))
+        matrix.check_format(full_check=True)  # scipy makes these checks on request only
         return matrix
-    except ValueError as error:
-        raise ModelFileError(f"a sparse matrix in the file is not sound ({error})") from error
 
 
 # --- fitted models alone: the form in which a checkpoint keeps them

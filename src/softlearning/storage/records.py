@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from sklearn.base import BaseEstimator
 
 from softlearning.data.schema import Column, Schema
 from softlearning.data.views import View
@@ -81,7 +82,8 @@ def take_apart(value: Any, models: dict[int, Any]) -> Any:
         return Stored("frame", {"value": columns, "index": index_parts(value.index), "names": list(value.columns)})
     if isinstance(value, FunctionType | Forgotten):
         return Stored("forgotten", value.note if isinstance(value, Forgotten) else f"the function {value.__name__!r}")
-    if dataclasses.is_dataclass(value) and type(value).__module__.startswith("softlearning."):
+    ours = type(value).__module__.startswith("softlearning.") and not isinstance(value, BaseEstimator)
+    if ours and dataclasses.is_dataclass(value):
         raise ModelFileError(f"{type(value).__name__} is not among the records that model files hold")
     models.setdefault(id(value), value)
     return Stored("model", list(models).index(id(value)))

@@ -20,6 +20,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize
 from scipy.special import softmax
 
+from softlearning.weights.losses import checked
+
 Floats = NDArray[np.float64]
 
 FLOOR = 1e-15  # a probability of exactly zero is taken as this, so that its logarithm is finite
@@ -64,8 +66,9 @@ def fit_calibration(
     >>> apply_calibration(P[:1], fit_calibration(P, target, shrink=0.0)).round(2)
     array([[0.9, 0.1]])
     """
-    P, target, share, rows = checked(probabilities, target, sample_weight)
-    P = np.clip(P, 0.0, 1.0)
+    given = np.asarray(probabilities, dtype=np.float64)
+    found, _ = checked(given[:, None], target, "log", sample_weight=sample_weight)
+    P, target, share, rows = np.clip(given, 0.0, 1.0), found.target, found.share, len(found.live)
     counts = rows * (share @ target) + 0.5  # half a row per class: no class is impossible
     prior = counts / counts.sum()
 
@@ -94,24 +97,6 @@ def apply_temperature(P: ArrayLike, T: float) -> Floats:
         total = P.sum(axis=1, keepdims=True)
         return np.where(np.abs(total - 1) <= 1e-12, P, P / np.where(total > 0, total, 1.0))
     return softmax(np.log(np.clip(P, FLOOR, 1.0)) / T, axis=1)
-
-
-def checked(P: ArrayLike, target: ArrayLike, sample_weight: ArrayLike | None) -> tuple[Floats, Floats, Floats, int]:
-    """Probabilities, target, each row's share of the weight, and the number of rows that have any."""
-    P, target = np.asarray(P, dtype=np.float64), np.asarray(target, dtype=np.float64)
-    if P.ndim != 2 or 0 in P.shape or target.shape != P.shape:
-        raise ValueError(f"P and target must be (rows, classes) of one shape, got {P.shape} and {target.shape}")
-    if not (np.isfinite(P).all() and np.isfinite(target).all()):
-        raise ValueError("P or target contains NaN or infinity")
-    if P.min() < -1e-6 or P.max() > 1 + 1e-6:
-        raise ValueError("P must hold probabilities, between 0 and 1")
-    if target.min() < 0 or np.abs(target.sum(axis=1) - 1).max() > 1e-6:
-        raise ValueError("target rows must be non-negative and sum to 1 (one-hot)")
-    weight = np.ones(len(P)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-    if weight.shape != (len(P),) or not np.isfinite(weight).all() or weight.min() < 0 or not weight.any():
-        raise ValueError(f"sample_weight must be {len(P)} finite, non-negative numbers, not all zero")
-    weight = weight / weight.max()
-    return P, target, weight / weight.sum(), int((weight > 0).sum())
 
 
 def _penalised(

@@ -66,20 +66,20 @@ def leave_fold_out_blend(
     P: np.ndarray,
     folds: np.ndarray,
     solve: Callable[[np.ndarray], np.ndarray],
-    heard: Callable[[np.ndarray], np.ndarray] = np.asarray,
+    effective: Callable[[np.ndarray], np.ndarray] = np.asarray,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Blend and disagreement of each row under weights that its own fold did not help to choose: (n, C), (n,).
 
     P (n, K, C) out-of-fold predictions, folds (n,) ints; `solve(rows)` returns the weights (K,) learnt from the rows
-    where the boolean mask `rows` (n,) is true, and `heard` turns them into those whose disagreement counts. Solving V
-    small convex problems; nothing is refitted.
+    where the boolean mask `rows` (n,) is true, and `effective` turns them into those whose disagreement counts. One
+    small convex problem per fold; nothing is refitted.
     """
     f, V = np.empty((len(P), P.shape[2])), np.empty(len(P))
     for fold in np.unique(folds):
         held_out = folds == fold
         alpha = solve(~held_out)
         f[held_out] = blend(P[held_out], alpha)
-        V[held_out] = disagreement(P[held_out], heard(alpha), around=f[held_out])
+        V[held_out] = disagreement(P[held_out], effective(alpha), around=f[held_out])
     return f, V
 
 

@@ -30,6 +30,6 @@ def effective_specialists(alpha: np.ndarray) -> float:
     return float(1.0 / np.sum(np.square(alpha)))
 
 
-def effective_opinions(correlation: np.ndarray) -> float:
+def effective_errors(correlation: np.ndarray) -> float:
     """K^2 / sum_kj correlation_kj^2 (participation ratio): K for uncorrelated errors, 1 for identical ones."""
     return float(np.trace(correlation) ** 2 / np.sum(np.square(correlation)))

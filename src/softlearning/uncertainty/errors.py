@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import t
@@ -22,6 +24,15 @@ def mean_and_error(
         parts = np.bincount(np.unique(groups, return_inverse=True)[1], weights=parts)
     m = len(parts)
     return mean, float(np.sqrt(m / (m - 1) * (parts @ parts))) if m > 1 else float("nan")
+
+
+def drawn_again(rows: int, weight: NDArray | None, groups: NDArray | None, draws: int) -> Iterator[NDArray]:
+    """Weights (n,) of rows, or of whole groups, drawn again with replacement, so many times: for bootstraps."""
+    unit = np.arange(rows) if groups is None else np.unique(groups, return_inverse=True)[1]
+    units, random = unit.max() + 1, np.random.default_rng(0)
+    for _ in range(draws):
+        times = random.multinomial(units, np.full(units, 1 / units))[unit]
+        yield times if weight is None else weight * times
 
 
 def reach(rows: int, groups: NDArray | None = None, level: float = 0.95) -> float:

@@ -18,6 +18,8 @@ from functools import partial
 import numpy as np
 from scipy.stats import binom
 
+from softlearning.uncertainty.conformal import conformal_quantile
+
 PILOT_SHARE = 0.2  # rows that choose where to look, so that the others can be tested without a penalty
 
 
@@ -26,12 +28,7 @@ def threshold_for_coverage(uncertainty: np.ndarray, coverage: float) -> float:
 
     The ceil((n + 1) coverage)-th smallest uncertainty; infinite when n is too small to guarantee it.
     """
-    if not 0 < coverage <= 1:
-        raise ValueError(f"coverage is the share of rows to answer, above 0 and at most 1; got {coverage!r}")
-    rank = math.ceil((len(uncertainty) + 1) * coverage - 1e-9)
-    if rank > len(uncertainty):
-        return math.inf
-    return float(np.sort(uncertainty)[rank - 1])
+    return conformal_quantile(uncertainty, coverage)
 
 
 @dataclass(frozen=True)

@@ -28,10 +28,9 @@ from softlearning.weights.certificates import certify, is_unique
 from softlearning.weights.losses import LOSSES, LossLike, checked, problem_of, row_losses
 from softlearning.weights.problems import FLOOR
 from softlearning.weights.rules import RULES, RuleLike, apply, rule_name
-from softlearning.weights.slsqp import slsqp_starts
 from softlearning.weights.solvers import Floats
 
-__all__ = ["FLOOR", "LOSSES", "RULES", "Solution", "row_losses", "slsqp_starts", "solve_weights"]
+__all__ = ["FLOOR", "LOSSES", "RULES", "Solution", "row_losses", "solve_weights"]
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from scipy.optimize import nnls
 from softlearning.weights.certificates import certify, corner_risks, risks_of, tied, whitened
 from softlearning.weights.problems import Problem, Rows, regression_block, stream
 from softlearning.weights.shrinkage import nats, penalised_gap, shrunk
-from softlearning.weights.slsqp import slsqp_from
+from softlearning.weights.slsqp import slsqp
 from softlearning.weights.solvers import Floats, column_norms, corner, normalised, smallest_norm
 
 Solve = Callable[[Problem], Floats]  # weights (G,) of the columns of a problem
@@ -32,11 +32,6 @@ def exact(problem: Problem) -> Floats:
     settled = smallest_norm(whitened(problem, alpha), alpha, tied(problem, alpha), problem.count)
     before, after = certify(problem, alpha)[1], certify(problem, settled)[1]
     return settled if after <= max(2 * before, 1e-12) else alpha  # a proof lost is worse than a tie unsettled
-
-
-def _slsqp(problem: Problem) -> Floats:
-    weights, values, _ = slsqp_from(problem, 1 / (float(corner_risks(problem).min()) or 1.0), exact=True)
-    return weights[int(values.argmin())]
 
 
 def _greedy(problem: Problem) -> Floats:
@@ -95,7 +90,7 @@ RULES: dict[str, Rule] = {
     for rule in (
         Rule("simplex", exact, "the exact optimum on the simplex; of several, the one of smallest norm"),
         Rule("guarded", _guarded, "exact weights, drawn to prior shares as far as few rows overfit; no tiny weights"),
-        Rule("slsqp", _slsqp, "the paper's solver: sequential quadratic programming from K + 2 starts"),
+        Rule("slsqp", slsqp, "the paper's solver: sequential quadratic programming from K + 2 starts"),
         Rule("greedy", _greedy, f"greedy selection with replacement, {ROUNDS} rounds"),
         Rule("nnls", _nnls, "non-negative least squares of target on predictions, divided by its sum"),
         Rule("uniform", _uniform, "equal weights"),

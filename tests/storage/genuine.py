@@ -26,7 +26,7 @@ from softlearning import SoftClassifier, Specialist
 QUIET = {"verbose": 0, "allow_writing_files": False, "thread_count": 1}
 
 
-def honest_table(n=60):
+def genuine_table(n=60):
     """Numbers, a category in numbers, and words; three classes."""
     rng = np.random.default_rng(0)
     words = rng.choice(["red", "green", "blue", "and", "or"], (n, 4))
@@ -56,9 +56,9 @@ def of_one_hot(shape):
     return make_pipeline(ColumnTransformer([("hot", hot, ["c"])]), LogisticRegression())
 
 
-def honest_model():
+def genuine_model():
     """The model, and rows to predict."""
-    X, y = honest_table()
+    X, y = genuine_table()
     boosting = {"max_iter": 2, "categorical_features": [2], "min_samples_leaf": 5}
     bagged = BaggingClassifier(DecisionTreeClassifier(max_depth=2), n_estimators=3, n_jobs=2, random_state=0)
     library = [
