@@ -23,6 +23,7 @@ def test_the_server_is_handed_the_model_and_what_was_asked(run, fitted, tmp_path
     monkeypatch.setattr("softlearning.serve.serve_model", lambda model, **asked: served.update(asked, model=model))
     words = ("--workers", "2", "--allow-host", "here", "--token-file", tmp_path / "token")
     assert run("serve", fitted, *words).exit_code == 0
+    assert callable(served.pop("tell"))
     assert served.pop("model").classes_.tolist() == ["a", "b"]
     expected = {"host": "127.0.0.1", "port": 8000, "workers": 2, "token": b"0123456789abcdef", "hosts": ("here",)}
     assert served == expected
