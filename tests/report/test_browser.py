@@ -81,7 +81,7 @@ def strained(summary):
     s["weights"] = lines
     s["diversity"]["names"] = [line["specialist"] for line in lines]
     s["diversity"]["correlation"] = [[(-1.0) ** (i + j) * 0.7 for j in range(24)] for i in range(24)]
-    s["importance"]["columns"] = [{"column": name, "mean": 1.5e9 / (k + 1), "error": 1e8} for k, name in enumerate(names)]
+    s["importance"]["columns"] = [{"column": n, "mean": 1.5e9 / (k + 1), "error": 1e8} for k, n in enumerate(names)]
     s["times"] = [{"specialist": name, "folds": 1e4, "final": 2.0} for name in names]
     for line in s["along"]:
         line |= {"column": names[1], "of": names[2] if s["classes"] else ""}
