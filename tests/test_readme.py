@@ -85,8 +85,8 @@ def test_real_tables_in_short():
     for rival, words in (
         (
             "catboost",
-            "CatBoost's on {lower}, {} ({} to {}: {verdict}; plain mean {plain:.3f}, and {without:.3f} without {far}, whose"
-            " text it took for a category), worst {worst:.2f} ({table})",
+            "CatBoost's on {lower}, {} ({} to {}: {verdict}; plain mean {plain:.3f}, and {without:.3f} without {far},"
+            " whose text it took for a category), worst {worst:.2f} ({table})",
         ),
         ("lightgbm", "LightGBM's on {lower} and"),
         ("histgb", "HistGradientBoosting's on {lower} ({verdict})"),
