@@ -331,6 +331,15 @@ def test_limits_and_latency_are_told_as_they_were():
     assert f"A fit of 250,000 x 30 took {limits[limits.rows == 250_000].peak_mb.max() / 1000:.1f} GB" in page
 
 
+def test_the_first_minutes():
+    taken = pd.read_csv(RESULTS / "first_minutes.csv")["seconds"].tolist()
+    venv, install, _, fast, default, evaluate, predict = taken
+    assert (
+        f"environment takes {venv} s, `pip install .` {install} s, the first report on 200 rows {fast} s with" in TEXT
+    )
+    assert f"and {default} s with the default, then `evaluate` {evaluate} s and `predict` {predict} s" in TEXT
+
+
 def test_the_comparison_beside_tabarena():
     lines = pd.read_csv(RESULTS / "real" / "tabarena.csv")
     best = "AutoGluon 1.4 (best, 4h)"
